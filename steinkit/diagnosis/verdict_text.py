@@ -50,7 +50,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
     rows = []
     for name, found in verdicts.items():
         if found is None:
-            rows.append((name, "none", *["-"] * (2 + asked), "" if last == "what is wrong" else "not known"))
+            rows.append((name, "none", *["-"] * (2 + asked), "" if last == "main finding" else "not known"))
             continue
         matters = ["-" if found.p_matters is None else f"{found.p_matters:.2g}"] if asked else []
         ess = "-" if math.isnan(found.ess) else f"{found.ess:.0f}"

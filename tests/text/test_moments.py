@@ -43,13 +43,13 @@ def test_negative_means_are_above_the_target(kind, coordinates, z, is_above):
 
 def test_huge_z_scores():
     result = found(("location", (0,), 1e12), p_value=0.0)
-    assert "a too low (more than 10000)" in said(result)
-    assert "p < 1e-300." in said(result)
+    assert "a too low (more than 10000)" in summary_of(result)
+    assert "p < 1e-300." in summary_of(result)
     assert [row[2] for row in result.tables()[0].rows] == ["+1e+12"]
 
 
 def test_small_z_scores_are_not_listed():
-    assert "within 3 standard errors of 0." in said(found(("location", (0,), -2.9)))
+    assert "within 3 standard errors of 0." in summary_of(found(("location", (0,), -2.9)))
 
 
 def test_chains_are_listed_by_label_and_tails_are_not_listed():

@@ -30,7 +30,7 @@ def summary_of(result, reference=None):
 )
 def test_large_h_means_too_many_draws(regions, where):
     term = Term("b", 1.0, 1.0, 1.0)
-    assert _too_many(np.array(regions), term) == f"there are probably too many draws {words}"
+    assert _too_many(np.array(regions), term) == f"there are probably too many draws {where}"
     assert _too_many(np.full(3, 0.2), term) == ""
 
 
@@ -41,11 +41,11 @@ def test_regions_hold_a_quarter_a_half_and_a_quarter_of_the_draws(result):
 
 def test_values_below_or_within_the_references_may_be_noise(result):
     low, high = (reference(*(share * result.value * np.array([0.9, 1.0, 1.1]))) for share in (0.3, 3.0))
-    assert "may be sampling noise" not in said(result, low)
-    assert "3.33 times the median" in said(result, low)
-    assert "may be sampling noise" in said(result, high)
-    assert "a low value alone does not prove" in said(result, high)
-    assert "are not known, so the following" in said(result)
+    assert "may be sampling noise" not in summary_of(result, low)
+    assert "3.33 times the median" in summary_of(result, low)
+    assert "may be sampling noise" in summary_of(result, high)
+    assert "a low value alone does not prove" in summary_of(result, high)
+    assert "are not known, so the following" in summary_of(result)
 
 
 def test_coordinates_are_compared_with_exact_samples(result):

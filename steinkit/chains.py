@@ -271,6 +271,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     Returns
     -------
     ChainDiagnostics
+        Diagnostics of each parameter.
 
     Raises
     ------

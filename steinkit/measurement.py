@@ -149,6 +149,7 @@ class Reference(Brief):
         Returns
         -------
         {"above", "below", "within"}
+            Position of the bracket relative to the range of the samples.
         """
         lowest, highest = self.range
         if lower > highest:

@@ -156,6 +156,7 @@ class Sample(Displayed):
         Parameters
         ----------
         names : list or tuple of str
+            Parameters to keep, in this order.
 
         Returns
         -------

@@ -98,6 +98,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     Returns
     -------
     Result
+        The result, of its original class.
 
     Raises
     ------

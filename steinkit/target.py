@@ -526,6 +526,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
+            Points at which it is evaluated.
 
         Returns
         -------
@@ -585,6 +586,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
+            Points at which it is evaluated.
 
         Returns
         -------
@@ -618,6 +620,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
+            Points at which it is evaluated.
 
         Returns
         -------
@@ -651,6 +654,7 @@ class Target:
         Parameters
         ----------
         values : array_like, shape (n,)
+            Values of the parameter.
 
         Returns
         -------
@@ -703,6 +707,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
+            Independent draws.
 
         Raises
         ------

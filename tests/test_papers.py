@@ -230,7 +230,7 @@ def test_a_folder_of_another_size_is_refused(script):
 def test_a_full_run_evaluates_claims(script):
     printed = run(script, "--full")
     verdicts = [line.split("  ")[-1].strip() for line in printed.splitlines()[2:7]]
-    assert verdicts == ["does not hold", "holds", "does not hold", "holds", "open"]
+    assert verdicts == ["fails", "holds", "fails", "holds", "open"]
 
 
 def experiment(tmp_path, monkeypatch, frame):
@@ -268,7 +268,7 @@ def test_a_number_holds_if_the_difference_is_within_its_errors(frame, printed, l
         ((True, True), "holds"),
         ((True, False), "holds under one"),
         ((False, True), "holds under two"),
-        ((False, False), "does not hold"),
+        ((False, False), "fails"),
         ((False, None), "open"),
         ((True,), "holds under one"),
         ((), "not run"),
@@ -327,7 +327,7 @@ def test_the_page_agrees_with_the_documents_and_is_complete(monkeypatch, capsys)
         runpy.run_path(str(PAPERS / "index.py"), run_name="__main__")
     assert ended.value.code == 0, capsys.readouterr().err
     page = (PAPERS / "README.md").read_text(encoding="utf-8")
-    assert len(page.split()) <= 3200
+    assert len(page.split()) <= 3000
 
 
 def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatch):
@@ -338,8 +338,8 @@ def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatc
     index["take_over"](found, small_too=False)
     document = index["read"](script.parent / "results" / "squares.json")
     page = index["page"]([document])
-    assert "Of 6 claims 1 hold, 1 hold under a protocol, 1 do not hold, 1 open, 2 not run." in page
-    assert "|the sum|table 1|19|18|**does not hold**|" in page
+    assert "Of 6 claims 1 hold, 1 under a protocol, 1 fail, 1 open, 2 not run." in page
+    assert "|the sum|table 1|19|18|**fails**|" in page
     assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
     assert "|the largest|text|small|nine|open|" in page
     assert "|table 2: 2 numbers|table 2|||not run|" in page
@@ -361,9 +361,7 @@ def test_a_changed_criterion_and_a_result_without_a_row_are_reported(script, mon
     run(script, "--full")
     index = index_names()
     document = index["read"](script.parent / "found" / "squares.json")
-    assert index["faults"]([document]) == [
-        "sum: does not hold, but the ledger states no reason; add `because` or `needs`"
-    ]
+    assert index["faults"]([document]) == ["sum: fails, but the ledger states no reason; add `because` or `needs`"]
     folder = script.parent / "changed"
     folder.mkdir()
     monkeypatch.setattr(_ledger, "FOLDER", folder)

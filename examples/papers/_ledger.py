@@ -8,7 +8,7 @@ A printed number holds if it differs from our result by no more than half a unit
 errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
 statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
 that satisfies neither expression leaves the claim open. A claim can have several protocols if the paper does not
-specify one: it then holds, holds under some of them, or does not hold, for the reason given in the row.
+specify one: it then holds, holds under some of them, or fails, for the reason given in the row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steinkit.errors import UsageError
 from steinkit.sweeps.identity import digest
 
 FOLDER = Path(__file__).resolve().parent / "ledger"
-HOLDS, FAILS, OPEN, NOT_RUN = "holds", "does not hold", "open", "not run"
+HOLDS, FAILS, OPEN, NOT_RUN = "holds", "fails", "open", "not run"
 _FUNCTIONS = {"min": np.min, "max": np.max, "all": np.all, "any": np.any, "abs": np.abs, "diff": np.diff}
 
 
@@ -93,7 +93,7 @@ class Row:
     protocols : tuple of str
         Variants that the paper does not specify; each is run.
     because : str
-        Reason why it does not hold, or is open.
+        Reason why it fails or is open.
     needs : str
     real : bool
         True if only real data can decide it.

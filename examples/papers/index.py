@@ -36,14 +36,13 @@ FEW, SHOWN = 5, (0.16, 6.0)  # printed numbers required for a plot; range of mul
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
-Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by no more
-than half a unit of its last digit plus two standard errors of the difference; chance alone exceeds this for one number
-in twenty. Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±,
+Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
+half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not. Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±,
 or the range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and
-the claim *holds under* those that confirm it. A claim is *open* if the run cannot decide it.
+the claim *holds under* those that confirm it. Other claims *fail*, or are *open* if the run cannot decide them.
 
 `index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and
-licenses of the papers' data, which are passed by `--data`.
+licenses of the papers' data (`--data`).
 """
 SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
 `estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
@@ -163,7 +162,7 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
             text = row.because or row.needs
             if not outcome[row.id].startswith(HOLDS) and text not in ("", "the same"):
                 reasons.setdefault(text, []).append(row.group or row.claim)
-        told = [f"{'; '.join(dict.fromkeys(claims))}: {text}." for text, claims in reasons.items()]
+        told = [f"{first_of(claims)}: {text}." for text, claims in reasons.items()]
         parts += ["", folded("Reasons", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
@@ -176,6 +175,12 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     for document in shown:
         parts += of_run(document, uniform=len(same) == 1)
     return "\n".join(parts)
+
+
+def first_of(claims: Sequence[str]) -> str:
+    """Name the first of several claims, with the number of others."""
+    others = len(dict.fromkeys(claims)) - 1
+    return claims[0] + (f" and {others} more" if others else "")
 
 
 def of_run(document: Mapping[str, Any], uniform: bool = False) -> list[str]:
@@ -220,7 +225,7 @@ def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
 def lines_of_group(
     group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]
 ) -> list[str]:
-    """Format a line per table, and one for each entry that does not hold."""
+    """Format a line per table, and one for each entry that fails."""
     states = Counter(outcome[row.id] for row in rows)
     if len(states) == 1:
         return [f"|{group}: {len(rows)} numbers|{rows[0].where}|||{next(iter(states))}|"]
@@ -240,8 +245,8 @@ def counted(verdicts: Any) -> str:
     counts = Counter(f"{HOLDS} under" if outcome.startswith(f"{HOLDS} under") else outcome for outcome in verdicts)
     words = {
         HOLDS: "hold",
-        f"{HOLDS} under": "hold under a protocol",
-        FAILS: "do not hold",
+        f"{HOLDS} under": "under a protocol",
+        FAILS: "fail",
         OPEN: "open",
         NOT_RUN: "not run",
     }
@@ -296,7 +301,7 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
         tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
-    fig.suptitle("our results as multiples of the printed numbers (right); red: does not hold", fontsize=9)
+    fig.suptitle("our results as multiples of the printed numbers (right); red: fails", fontsize=9)
     ax.axvline(1.0, color="0.6", linewidth=0.8)
     for name in names:
         ax.plot([], [], ls="", markersize=4, label=name, **looks[name])

@@ -353,6 +353,7 @@ class Verdict(Result):
         Returns
         -------
         list of str
+            The sentences, without cautions.
         """
         sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
         return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._relevance) if each]

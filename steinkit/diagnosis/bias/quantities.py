@@ -152,8 +152,9 @@ class Quantities:
             )
         elif valley is not None:
             reason = (
-                f"the draws are multimodal along {self.names[valley.coordinate]} ({valley.share:.0%} beyond a valley "
-                "of the density), and the score does not determine the mode weights"
+                f"lines between draws cross a valley of the density along {self.names[valley.coordinate]} "
+                f"({valley.share:.0%} of the draws are beyond it): the score does not determine the weights of separate "
+                "modes, or of the ends of a curve"
             )
         return reason, valley is not None
 

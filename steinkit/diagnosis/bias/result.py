@@ -262,6 +262,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         bool
+            True if a reliable bias exceeds `delta` by more than its margin.
         """
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
@@ -276,6 +277,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         ndarray of int
+            Indices of the quantities.
         """
         return np.array([self.names.index(each.name) for each in self.quantities[:most]], dtype=np.int64)
 

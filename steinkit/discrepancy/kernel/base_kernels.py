@@ -192,8 +192,12 @@ class IMQ(BaseKernel):
 
         Returns
         -------
-        phi, first, second : float or ndarray, like u
-            phi(u), phi'(u) and weight phi''(u).
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
         """
         base = scale * scale + u
         phi = 1.0 / np.sqrt(base) if exponent == -0.5 else base**exponent  # a root costs much less than a power
@@ -279,8 +283,12 @@ class GaussianKernel(BaseKernel):
 
         Returns
         -------
-        phi, first, second : float or ndarray, like u
-            phi(u), phi'(u) and weight phi''(u).
+        phi : float or ndarray, like u
+            phi(u).
+        first : float or ndarray, like u
+            phi'(u).
+        second : float or ndarray, like u
+            weight phi''(u).
         """
         rate = -0.5 / (scale * scale)
         phi = np.exp(rate * u)

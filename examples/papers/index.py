@@ -37,9 +37,10 @@ ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an
 HEAD = """# The papers' experiments
 
 Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
-half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not. Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±,
-or the range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and
-the claim *holds under* those that confirm it. Other claims *fail*, or are *open* if the run cannot decide them.
+half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not.
+Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±, or the
+range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and the
+claim *holds under* those that confirm it. Other claims *fail*, or are *open* if the run cannot decide them.
 
 `index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and
 licenses of the papers' data (`--data`).

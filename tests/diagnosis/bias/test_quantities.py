@@ -113,4 +113,4 @@ def test_slow_chains_and_valleys_hide_the_weights_of_regions():
     points, target = normal_mixture([[0.0, 0.0], [0.0, 8.0]], [0.7, 0.3], 400, np.random.default_rng(2))
     reason, is_multimodal = quantities(points, target.score(points)).hidden_shares()
     assert is_multimodal
-    assert "multimodal along x2" in reason
+    assert "valley of the density along x2" in reason

@@ -121,9 +121,9 @@ def test_draws_that_cannot_be_corrected_are_rejected(given, error, message):
 @pytest.mark.parametrize("method", ["weights", "run"])
 def test_multimodal_draws_need_mode_weights(method):
     points, target = two_modes(0.2, 7)
-    with pytest.raises(InputError, match="multimodal along x1"):
+    with pytest.raises(InputError, match="valley of the density along x1"):
         sk.repair(points, target, method=method)
-    with pytest.raises(InputError, match="multimodal along x1"):
+    with pytest.raises(InputError, match="valley of the density along x1"):
         sk.repair(points, sk.Target(target.score, dim=2))
 
 

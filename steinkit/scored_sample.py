@@ -279,8 +279,8 @@ def require_names(sample: Sample, target: Target) -> None:
     given, expected = ", ".join(sample.names), ", ".join(target.names)
     if sorted(target.names) != sorted(sample.names):
         raise InputError(
-            f"the parameters of the draws, {given}, are not those of the target, {expected}; rename the draws, or "
-            "state the order of their columns with --columns on the command line"
+            f"the parameters of the draws, {given}, are not those of the target, {expected}; pass draws with "
+            "these names, or state the order of their columns with --columns on the command line"
         )
     if target.names != sample.names:
         raise InputError(

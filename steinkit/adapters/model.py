@@ -155,7 +155,8 @@ class Model:
         Parameters
         ----------
         draws : object with draws of every free parameter, by name
-            As in `as_sample`. Other quantities are ignored. Labels, weights and costs are kept.
+            As in `as_sample`. Other quantities are ignored. Labels, weights and costs are kept. A `Sample` with the
+            names of the unconstrained coordinates, such as one that `steinkit repair` wrote, is not transformed.
         dims : sequence of str, optional
             Leading axes of a dict of arrays, as in `as_sample`.
 
@@ -165,6 +166,8 @@ class Model:
             If a parameter has no draws, or draws of another shape or with other labels, or if a draw is outside the
             support of the model.
         """
+        if isinstance(draws, Sample) and sorted(draws.names) == sorted(self.names):
+            return draws if draws.names == self.names else draws.select(self.names)
         given = read_draws(draws, dims=dims, shapes={each.name: each.shape for each in self.parameters})
         found = {each.name: self._draws_of(each, given) for each in self.parameters}
         names = self._names({name: variable.labels for name, variable in found.items()})

@@ -429,14 +429,20 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
     """Convert an attribute, or the value that it ``returned``, to a target or model."""
     if isinstance(found, Target):
         return found
+    required = None if returned else _required_parameters(found)
+    if required == 0:
+        try:
+            made = found()
+        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error reported below
+            made = None
+        if isinstance(made, Target):
+            return made
     model = _model(found, path, reference)
     if model is not None:
         return model
-    required = None if returned else _required_parameters(found)
     if required == 0:
         with _explained(path):
-            made = found()
-        return _as_target(made, path, reference, returned=True)
+            return _as_target(found() if made is None else made, path, reference, returned=True)
     if required == 1:
         return Target(score=found, label=reference)
     what = type(found).__name__ if required is None else f"a function of {required} parameters"

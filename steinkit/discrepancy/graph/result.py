@@ -35,7 +35,7 @@ DIRECTIONS = {
     "strays": "the draws are too far from the modes: moving them towards the modes would lower the discrepancy",
     "crowds": "the draws are too close to the modes: moving them away would lower the discrepancy",
 }
-_UNCLEAR = "No shift or rescaling of a single coordinate is evident; the figure shows the largest contributions."
+_UNCLEAR = "No shift or rescaling of a single coordinate is evident."
 _NO_REFERENCE = (
     "The discrepancy decreases with the number of draws, and its size depends on the target. Without independent draws "
     "from the target as a reference, it can only be used to compare samples."

@@ -24,6 +24,20 @@ def test_reordered_positions_are_restored():
     np.testing.assert_array_equal(turned.points, x[0])
 
 
+def test_samples_in_unconstrained_space_are_not_transformed():
+    """`repair` and `write_sample` write draws with the names of the unconstrained coordinates."""
+
+    def make_target(names, label):
+        return Target(lambda x: -x, names=names, label=label)
+
+    parameters = Parameter("s", (), "positive", ()), Parameter("m", (), "real", ())
+    model = Model("a model", parameters, make_target, lambda draws: np.column_stack([np.log(draws["s"]), draws["m"]]))
+    free = model.sample({"s": np.array([[1.0, 2.0]]), "m": np.array([[3.0, 4.0]])})
+    assert free.names == ("log s", "m")
+    assert model.sample(free) is free
+    np.testing.assert_array_equal(model.sample(free.select(("m", "log s"))).points, free.points)
+
+
 def shares_and_interval():
     """Return a model of a simplex with 30 entries (log ratios to the last) and a number in a wide interval."""
 

@@ -133,7 +133,7 @@ def test_score_batch(steinkit, write_csv):
     assert entry["verdict"]["score_noise"] == found.score_noise
     assert "batches of 20" in answer.err
     refused = steinkit("verdict", file, "--target", "normal", "-p", "mean=0,0,0,0,0,0", *few)
-    assert "score_batch is for a Posterior" in refused.out
+    assert "requires a Posterior" in refused.out
 
 
 def test_a_page_of_a_saved_verdict(steinkit, files, tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -75,7 +76,8 @@ def run_packed(packed: bytes, parent: int, setting: int, seeds: Sequence[int]) -
 def _unpacked(packed: bytes, parent: int) -> Plan:
     """Unpickle a plan once per worker.
 
-    A worker on the same machine exits when its parent does.
+    A worker on the same machine ignores control-C, which reaches every process of a terminal, and exits when its parent
+    does.
     """
 
     def watch() -> None:
@@ -84,6 +86,7 @@ def _unpacked(packed: bytes, parent: int) -> Plan:
         os._exit(1)
 
     if os.getppid() == parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=watch, daemon=True).start()
     plan: Plan = pickle.loads(packed)
     return plan

@@ -32,7 +32,6 @@ _SCHEMA = 1
 """Version of the files. Increase it if a record's fields or their meaning change."""
 
 _RECORDS = {
-    "BootstrapTest": "discrepancy.kernel.ksd",
     "ChainMoments": "discrepancy.moments",
     "Cell": "sweeps.cells",
     "Choice": "sweeps.choice",
@@ -120,8 +119,8 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     data, arrays_path = read_bytes(path, binary=True), _archive_of(path)
     if not arrays_path.is_file():
         raise InputError(
-            f"{path}: expected the file {arrays_path.name} with the result's arrays in the same folder; write both "
-            "with Result.save, or with -o of the command"
+            f"{path} is not a saved result: its arrays, {arrays_path.name}, are not in the same folder; Result.save "
+            "and -o of a command write both files"
         )
     return unpacked_result(data, read_bytes(arrays_path, binary=True), str(arrays_path))
 

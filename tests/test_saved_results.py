@@ -127,7 +127,7 @@ def _spoilt(folder, name=None, schema=1, fields=None):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "r.json.npz").unlink(), "expected the file r.json.npz"),
+        (lambda folder: (folder / "r.json.npz").unlink(), "its arrays, r.json.npz"),
         (lambda folder: (folder / "r.json.npz").write_bytes(b"PK"), "is not a valid NumPy file"),
         (lambda folder: (folder / "r.json").write_text("{}"), "belongs to another JSON file"),
         (lambda folder: _spoilt(folder, name="os.system"), "os.system is not a record"),

@@ -439,9 +439,8 @@ class Verdict(Result):
         return {name: in_json(each) for name, each in found.items()}
 
     def __repr__(self) -> str:
-        found = "biased" if self.is_biased else "no bias found" if self.enough_draws else "too few effective draws"
         return (
-            f"<Verdict on {self.draws} draws: {found}, {probability(self.p)}, ESS {self.ess:.3g}"
+            f"<Verdict on {self.draws} draws: {self.label}, {probability(self.p)}, ESS {self.ess:.3g}"
             f"{reservations(self.warnings)}>"
         )
 

@@ -75,7 +75,7 @@ def picture(result: Result) -> Figure:
     shown = _of_measures(result, None) if isinstance(result, Scores) else []
     shown = shown or [*figures(result)]
     if not shown:
-        raise UsageError(f"a {type(result).__name__} without findings has no figure; print its summary()")
+        raise UsageError(f"this {type(result).__name__} has no figure; print its summary()")
     figure = shown[0].draw()
     lines = [line for text in (result.subject, result.headline()) for line in textwrap.wrap(text, 54)]
     in_style(figure.suptitle)("\n".join(lines))

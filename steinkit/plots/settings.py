@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE, _BOTH = (5.2, 4.0), 1.4  # inches: text remains legible at a width of 400 pixels
-_WIDE = 7.6  # inches
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # color and line style of the two criteria
 _CHOSEN, _OTHER = "#D55E00", "0.7"
 _LINE = 34  # letters in a line of a vertical axis label

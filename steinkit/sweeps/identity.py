@@ -90,10 +90,7 @@ def recordable(value: Any, name: str) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=lambda array: array.tolist()))
     except (AttributeError, TypeError, ValueError):
-        hint = "; give the name of the test, such as test='austerity'" if hasattr(value, "decide") else ""
-        raise UsageError(
-            f"{name} must be finite numbers, strings, booleans or lists of these; got {value!r}{hint}"
-        ) from None
+        raise UsageError(f"{name} must be finite numbers, strings, booleans or lists of these; got {value!r}") from None
 
 
 def _probe_points(target: Target) -> Floats:

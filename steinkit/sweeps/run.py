@@ -19,6 +19,7 @@ from typing import Any
 import cloudpickle
 import joblib
 import numpy as np
+from joblib.parallel import ThreadingBackend
 
 from steinkit.arguments import require_flags
 from steinkit.containers.reading import as_sample
@@ -235,7 +236,8 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         seeds.setdefault(setting, []).append(seed)
     size = max(1, min(_TOGETHER, len(places) // (_TASKS * jobs if jobs > 1 else 1))) if plan.sampler.is_joint else 1
     tasks = [(i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)]
-    if jobs == 1:
+    is_threaded = isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend)
+    if jobs == 1 or is_threaded:  # tasks redirect the output of their process
         for task in tasks:
             yield from run_cells(plan, *task)
         return

@@ -86,7 +86,8 @@ def _unpacked(packed: bytes, parent: int) -> Plan:
         os._exit(1)
 
     if os.getppid() == parent:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if threading.current_thread() is threading.main_thread():  # not on Dask
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=watch, daemon=True).start()
     plan: Plan = pickle.loads(packed)
     return plan

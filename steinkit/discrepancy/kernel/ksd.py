@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -56,30 +56,6 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
-
-
-@dataclass(frozen=True)
-class BootstrapTest:
-    """Summary of a kernel test of the same draws.
-
-    See `steinkit.kernel_stein_test`.
-
-    Attributes
-    ----------
-    p_value, flip_probability : float
-    bootstrap : int
-        Number of bootstrap replicates.
-    """
-
-    p_value: float
-    flip_probability: float
-    bootstrap: int
-
-    def __str__(self) -> str:
-        return (
-            f"For exact draws, the probability of a discrepancy of this size or larger is p = {self.p_value:.3g} (wild "
-            f"bootstrap, {self.bootstrap} replicates, flip probability {self.flip_probability:.3g})."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +92,6 @@ class KernelSteinDiscrepancy(BracketResult):
         Wall time of the stages "scores" and "pairs".
     warnings : tuple of str
         Notes on merged or omitted draws, and on the interpretation of the value.
-    test : BootstrapTest, optional
-        Result of the kernel test, if requested.
 
     Examples
     --------
@@ -149,7 +123,6 @@ class KernelSteinDiscrepancy(BracketResult):
     witness: Floats
     seconds: dict[str, float]
     warnings: tuple[str, ...]
-    test: BootstrapTest | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and its kernel as in ``steinkit score --json``.
@@ -167,7 +140,6 @@ class KernelSteinDiscrepancy(BracketResult):
             "statistic": self.statistic,
             "squared": self.squared,
             "kernel": self.kernel.document(),
-            **({} if self.test is None else asdict(self.test)),
             "seconds": self.seconds,
         }
 
@@ -178,8 +150,7 @@ class KernelSteinDiscrepancy(BracketResult):
 
     def _more(self) -> list[str]:
         numbers = ", ".join(f"{key}={value!r}" for key, value in vars(self.kernel).items() if value is not None)
-        kernel = f"The base kernel is {type(self.kernel).__name__}({numbers})."
-        return [kernel if self.test is None else f"{kernel} {self.test}"]
+        return [f"The base kernel is {type(self.kernel).__name__}({numbers})."]
 
     def __repr__(self) -> str:
         what = f"{'squared ' if self.squared else ''}{self.statistic.upper()}-statistic"

@@ -441,8 +441,10 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
     if model is not None:
         return model
     if required == 0:
-        with _explained(path):
-            return _as_target(found() if made is None else made, path, reference, returned=True)
+        if made is None:
+            with _explained(path):
+                made = found()
+        return _as_target(made, path, reference, returned=True)
     if required == 1:
         return Target(score=found, label=reference)
     what = type(found).__name__ if required is None else f"a function of {required} parameters"

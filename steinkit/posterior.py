@@ -518,7 +518,9 @@ def batch_scores(
     """Return scores from batches with the fraction of noise; see `stochastic_scores`."""
     require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
-    if posterior.names is not None and sample.has_default_names and sample.dim == posterior.dim:
+    if posterior.dim not in (None, sample.dim):
+        raise InputError(f"expected draws with {posterior.dim} parameters, as the posterior; got {sample.dim}")
+    if posterior.names is not None and sample.has_default_names:
         sample = sample.with_columns(names=posterior.names)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
     inverse = inverse.ravel()  # NumPy 2.0 returns another shape

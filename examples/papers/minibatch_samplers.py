@@ -79,7 +79,7 @@ BURN_IN = 0.1
 
 def run(
     name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list
-) -> tuple[sk.Draws, float]:
+) -> tuple[sk.samplers.Draws, float]:
     """Run vectorized chains of one setting up to the largest budget, and return their processor seconds."""
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
     options = dict(TRIALS[sampler][setting])
@@ -156,7 +156,7 @@ def judged(points: np.ndarray, name: str, data: str | None) -> dict:
     }
 
 
-def parts(draws: sk.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
+def parts(draws: sk.samplers.Draws, budgets: list, kept: int) -> list[list[np.ndarray]]:
     """Return evenly spaced draws of each chain within each budget, without its first tenth."""
     found = []
     for budget in budgets:

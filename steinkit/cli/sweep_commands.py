@@ -102,7 +102,7 @@ def tune(config: str, output: str, json_output: bool, cost: float, max_seconds: 
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
     All settings are run with short chains, and the better ones with longer chains. CONFIG.toml has the format of
-    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws.
+    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws; racing has no effect.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes.

@@ -166,12 +166,13 @@ class Store:
 
         Returns None if there is no such run.
         """
-        for (text,) in self._database.execute("SELECT configuration FROM runs ORDER BY rowid"):
-            known = json.loads(text)
-            units: Setting | None = known["measure_settings"]["units"]
-            same = known["target_fingerprint"] == run.target_fingerprint
-            if same and isinstance(units, dict) and units["kind"] == "pilot":
-                return units
+        with self._explained():
+            for (text,) in self._database.execute("SELECT configuration FROM runs ORDER BY rowid"):
+                known = json.loads(text)
+                units: Setting | None = known["measure_settings"]["units"]
+                same = known["target_fingerprint"] == run.target_fingerprint
+                if same and isinstance(units, dict) and units["kind"] == "pilot":
+                    return units
         return None
 
     def result(self) -> Result:

@@ -106,7 +106,7 @@ def test_integrals_have_the_unit_of_the_points(size):
         (Gamma(2.0, 1.0), Gamma(2.0, 1.0 / size)),
     ):
         np.testing.assert_allclose(
-            scaled.tail_integrals(values * size) / size, target.tail_integrals(values), rtol=1e-13
+            scaled.tail_integrals(values * size) / size, target.tail_integrals(values), rtol=1e-14
         )
 
 

@@ -75,7 +75,7 @@ def test_empty_boxes_suffice_for_most_samples() -> None:
     assert sum(found) == len(found)
     tied = [np.unique(tied_points(seed), axis=0) for seed in range(100)]
     found = [span_by_empty_boxes(points, 2.0, margin(60), GOING_ON) is not None for points in tied]
-    assert 3 < sum(found) < 90
+    assert 10 < sum(found) < 90
 
 
 def test_very_close_points_use_all_pairs() -> None:

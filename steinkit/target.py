@@ -474,7 +474,7 @@ class Target:
 
     @property
     def cdf_accuracy(self) -> float:
-        """Error of F, and relative error of its integrals, in Wasserstein brackets.
+        """Error of F, and of its integrals relative to E|X - x|, in Wasserstein brackets.
 
         It is measured for built-in families and assumed for functions of the user.
         """

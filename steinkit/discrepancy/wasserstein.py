@@ -5,14 +5,15 @@ The distance is that to a target or to another sample.
 W_1(Q, P) is the largest difference of means under Q and P of functions with Lipschitz constant 1 [1]_.
 
 **Distance to a target.** It is the integral of |F_Q - F_P|. F_Q is constant between neighboring points. If its level c
-crosses F_P at t, the integrand is c - F_P before t and F_P - c after t. With B(x) = E max(x - X, 0),
-A(x) = E max(X - x, 0) and the sign s of F_Q - F_P, a piece from y to z of length h contributes
+crosses F_P at t, the integrand is c - F_P before t and F_P - c after t; any other t gives a lower bound. With
+B(x) = E max(x - X, 0) and A(x) = E max(X - x, 0), a run of pieces from y to z on which F_Q - F_P has the sign s
+contributes
 
-    s (c h - B(z) + B(y))  =  s (A(y) - A(z) - (1 - c) h).
+    s (sum c h - B(z) + B(y))  =  s (A(y) - A(z) - sum (1 - c) h),
 
-The first form is more accurate for F_P < 1/2, the second for larger F_P. The bracket includes errors of F_P, errors of
-A and B relative to E|X - x|, and rounding errors. Errors of A and B are counted only where s or the form changes,
-because the sum telescopes elsewhere.
+where h are the lengths of the pieces. The first form is more accurate for F_P < 1/2, the second for larger F_P. The
+bracket includes the errors of F_Q, errors of F_P relative to F_P, errors of A and B relative to A + B = E|X - x|, and
+rounding errors.
 
 **Distance between two samples.** It is the integral of |F - G|, and the bracket includes all rounding errors.
 
@@ -29,7 +30,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
@@ -42,10 +43,13 @@ from steinkit.scored_sample import require_names
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
 
+LongFloats = NDArray[np.longdouble]
+
+_LONG = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
 _ROUNDING = 2.0**-49  # relative, per piece
 _RESOLUTION = 1e-11  # relative to the largest coordinate: smaller distances may be 0
-_HALVINGS = 64
+_HALVINGS = 400  # from 1e100 to an accuracy of 1e-20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,6 +211,14 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
     return sample
 
 
+def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
+    """Return the weight of each distinct point, shape (n,); exact without weights."""
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    sums, carried = np.zeros(len(points), dtype=np.longdouble), points.inverse >= 0
+    np.add.at(sums, points.inverse[carried], weights[carried].astype(np.longdouble))
+    return sums
+
+
 def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[float, float]:
     """Bracket the integral of |F_Q - F_P|."""
     if not target.has_tail_integrals:
@@ -215,78 +227,105 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
             "Target, or compare with a sample from the target"
         )
     require_names(sample, target)
-    order, is_weighted = np.argsort(points.points[:, 0]), sample.weights is not None
-    x = points.points[order, 0]
-    masses = np.cumsum((points.weights if is_weighted else points.counts)[order])
-    x, levels = np.append(x, x[-1]), masses / masses[-1]
-    error = _EPS * (2.0 + (len(sample) if is_weighted else 0.0))
+    order = np.argsort(points.points[:, 0])
+    x, sums = points.points[order, 0], np.cumsum(_masses(sample, points)[order])
+    levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
+    if len(x) == 1:
+        x, levels = np.repeat(x, 2), np.array([0.5])
+    error = 2.0**-53 + 2.0 * _LONG + (0.0 if sample.weights is None else 4.0 * _LONG * len(sample))
+    lower, upper = _between_cdfs(x, levels, error, target)
+    if not np.isfinite(upper):
+        raise InputError(
+            f"the Wasserstein distance to {target.label} is infinite, because the target has no mean; "
+            "use graph_stein_discrepancy"
+        )
+    return lower, upper
 
-    accuracy = target.cdf_accuracy
-    crossings, undecided = _crossings(target, x, levels)
-    ends = np.append(np.stack([x[:-1], crossings], axis=1).ravel(), x[-1])
-    positive = np.flatnonzero(np.diff(ends) > 0.0)
-    level, sign = np.repeat(levels, 2)[positive], np.resize([1.0, -1.0], 2 * len(levels))[positive]
-    ends = ends[np.append(positive, len(ends) - 1)]
-    cdf, h = np.clip(target.cdf(ends), 0.0, 1.0), np.diff(ends)
+
+def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:
+    """Bracket the integral of |F_Q - F_P| for F_Q equal to ``levels``, up to ``error``, between the points ``x``."""
+    cdf, doubt = _cdf(target, x), error + 2.0 * target.cdf_accuracy * levels
+    low, high = _crossings(target, x, cdf, levels - doubt), _crossings(target, x, cdf, levels + doubt)
+    places = np.append(np.stack([x[:-1], low, np.maximum(low, high)], axis=1).ravel(), x[-1])
+    pieces = np.flatnonzero((np.diff(places) > 0.0) | (np.arange(len(places) - 1) == 0))
+    level, sign = np.repeat(levels, 3)[pieces], np.resize([1.0, 1.0, -1.0], len(places))[pieces]
+    places = places[np.append(pieces, len(places) - 1)]
+    cdf, h = _cdf(target, places), np.diff(places)
+    falling = cdf[1:] < 0.5
+    starts = np.append(0, np.flatnonzero((np.diff(sign) != 0.0) | np.diff(falling)) + 1)
+    sign, run_falls, ends = sign[starts], falling[starts], places[np.append(starts, len(h))]
+
     integrals = target.tail_integrals(ends)
     if not (integrals >= 0.0).all():  # true for NaN as well
         raise InputError(
             "`tail_integrals` must return the means of max(x - X, 0) and max(X - x, 0), which are not negative; "
             f"got {np.min(integrals)}"
         )
-    below, above = integrals.T
-    outside = float(below[0] + above[-1])
+    outside = float(integrals[0, 0] + integrals[-1, 1])
     if not math.isfinite(outside):
-        raise InputError(
-            f"the Wasserstein distance to {target.label} is infinite, because the target has no mean; "
-            "use graph_stein_discrepancy"
-        )
-
-    is_low, doubt = cdf[1:] < 0.5, error + 2.0 * accuracy * level
-    inside = np.where(is_low, np.diff(below), h + np.diff(above))  # integral of F_P over each piece
-    inaccuracy = 2.0 * accuracy * (integrals[1:] + integrals[:-1]).sum(axis=1) + (_ROUNDING + 2.0 * accuracy) * h
-    misfit = np.flatnonzero(~((inside >= cdf[:-1] * h - inaccuracy) & (inside <= cdf[1:] * h + inaccuracy)))
+        return math.inf, math.inf
+    parts = h * np.where(falling, level, 1.0 - level)
+    share, change = np.add.reduceat(parts, starts), np.diff(integrals, axis=0)
+    area = sign * np.where(run_falls, share - change[:, 0], -change[:, 1] - share)
+    wrong, doubt = target.cdf_accuracy * integrals.sum(axis=1), np.repeat(doubt, 3)[pieces]
+    unsure = np.where(
+        pieces % 3 == 1, 2.0 * (doubt + cdf[1:] - cdf[:-1]), 0.0
+    )  # the crossing may be anywhere in this piece
+    slack = np.add.reduceat(h * (error + unsure), starts) + _ROUNDING * (share + np.abs(area)) + wrong[:-1] + wrong[1:]
+    nearest = np.maximum(np.maximum(cdf[:-1] - level, level - cdf[1:]), 0.0)
+    furthest = np.maximum(level - cdf[:-1], cdf[1:] - level)
+    least, most = (np.add.reduceat(h * each, starts) for each in (nearest - doubt, furthest + doubt))
+    misfit = np.flatnonzero(~((area + slack >= least) & (area - slack <= most)))
     if misfit.size:
+        a, b = ends[misfit[0]], ends[misfit[0] + 1]
         raise InputError(
-            f"`cdf` and `tail_integrals` do not match between {ends[misfit[0]]:.6g} and {ends[misfit[0] + 1]:.6g}: "
-            "expected a non-decreasing cdf, its integral below x, and the integral of 1 - cdf above x"
+            f"`cdf` and `tail_integrals` do not match between {a:.6g} and {b:.6g}: "
+            "expected the integral of the cdf below x, and the integral of 1 - cdf above x"
         )
-    parts = h * np.where(is_low, level, 1.0 - level)
-    area = sign * np.where(is_low, parts - np.diff(below), -np.diff(above) - parts)
     distance = outside + float(area.sum())
-    is_near = (cdf[:-1] <= level + doubt) & (cdf[1:] >= level - doubt)
-    slack = float(h @ (error + 2.0 * doubt * is_near) + 2.0 * undecided + accuracy * outside)
-    slack += _ROUNDING * float(parts.sum() + np.abs(area).sum() + outside + distance)
-    for part, used in ((below, is_low), (above, ~is_low)):  # changes of the coefficient of an integral
-        slack += accuracy * float(np.abs(np.diff(sign * used, prepend=0.0, append=0.0)) @ part)
-    return distance - slack, distance + slack
+    total = float(slack.sum() + wrong[0] + wrong[-1]) + 4.0 * _ROUNDING * (outside + distance)
+    return distance - total, distance + total
 
 
-def _crossings(target: Target, x: Floats, levels: Floats) -> tuple[Floats, float]:
-    """Return the point of each gap up to which F_P is below the level.
-
-    The total length of the undecided intervals is returned as well.
-    """
+def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats:
+    """Return the point of each gap up to which F_P is at most the level, by bisection."""
     low, high = x[:-1].copy(), x[1:].copy()
+    ends_below, begins_above = cdf[1:] <= levels, cdf[:-1] >= levels
+    low[ends_below], high[begins_above] = high[ends_below], low[begins_above]
     for _ in range(_HALVINGS):
         require_time("the cdf was evaluated")
         middle = 0.5 * low + 0.5 * high
-        is_below = target.cdf(middle) < levels
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    at_end = (low == x[:-1]) | (high == x[1:])
-    return np.where(high == x[1:], high, low), float(np.where(at_end, 0.0, high - low).sum())
+        if not ((low < middle) & (middle < high)).any():
+            break
+        below = target.cdf(middle) < levels
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
+
+
+def _cdf(target: Target, values: Floats) -> Floats:
+    """Evaluate F_P at increasing values, where it must not decrease."""
+    found = target.cdf(values)
+    least, accuracy = np.maximum.accumulate(np.append(0.0, found[:-1])), 2.0 * target.cdf_accuracy
+    bad = np.flatnonzero(~((found >= least - accuracy) & (found <= 1.0 + accuracy)))
+    if bad.size:
+        raise InputError(
+            f"`cdf` must not decrease and must lie between 0 and 1; got {found[bad[0]]} at {values[bad[0]]:.6g}"
+        )
+    return np.clip(found, 0.0, 1.0)
 
 
 def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket the integral of |F - G| over two samples.
 
-    SciPy sums and divides the weights, and sums up the integral.
+    F - G is exact without weights. With weights, its error counts over the whole length.
     """
-    from scipy.stats import wasserstein_distance as scipy_distance
-
-    x, y = sample.points[:, 0], other.points[:, 0]
-    distance = float(scipy_distance(x, y, sample.weights, other.weights))
-    n = len(x) + len(y)
-    rounded = n if sample.weights is not None or other.weights is not None else 0
-    slack = _EPS * ((n + 8) * distance + (rounded + 4) * float(max(x.max(), y.max()) - min(x.min(), y.min())))
+    here, there = sample.distinct(), other.distinct()
+    p, q = _masses(sample, here), _masses(other, there)
+    x = np.concatenate([here.points[:, 0], there.points[:, 0]])
+    order = np.argsort(x, kind="stable")
+    widths, rounding = np.diff(x[order]), 4.0 * _LONG * (len(sample) + len(other))
+    steps = np.concatenate([p * q.sum(), -q * p.sum()])[order]
+    distance = float(np.abs(np.cumsum(steps)[:-1] / (p.sum() * q.sum())) @ widths)
+    exact = sample.weights is None and other.weights is None
+    slack = (rounding + 2.0 * _EPS) * distance + (0.0 if exact else 2.0 * rounding * float(widths.sum()))
     return distance - slack, distance + slack

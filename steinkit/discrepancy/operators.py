@@ -93,12 +93,16 @@ class Coefficients:
         Raises
         ------
         InputError
-            If a coefficient overflows or is nonzero and outside 1e-100 to 1e100 in size.
+            If a coefficient or a product of two units overflows or underflows, or if a coefficient is nonzero and
+            outside 1e-100 to 1e100 in size.
         """
         if units.kind == "raw":
             return self
         with np.errstate(all="ignore"):
-            drift, covariance = self.drift / units.scale, self.covariance / np.outer(units.scale, units.scale)
+            squared = np.outer(units.scale, units.scale)
+            drift, covariance = self.drift / units.scale, self.covariance / squared
+        if not (np.finfo(np.float64).tiny <= squared.min() and squared.max() < np.inf):
+            covariance = np.full_like(covariance, np.nan)
         return Coefficients(finite_in_units(drift), finite_in_units(covariance))
 
 
@@ -176,10 +180,11 @@ class RiemannianLangevin:
         Raises
         ------
         InputError
-            If the covariance or the divergence has an invalid shape or a value that is not finite; if the covariance
-            is not symmetric or not positive semi-definite, up to 1e-9 of the largest entry; if the divergence does not
-            match finite differences of the covariance at up to ten points; or if an entry of the covariance that must
-            vanish on a face of the support is not zero at up to 1000 points projected onto it.
+            If the covariance or the divergence has an invalid shape or a value that is not finite; if the covariance is
+            not symmetric or not positive semi-definite, up to 1e-9 of the largest entry; if it vanishes at all points
+            in a coordinate; if the divergence does not match finite differences of the covariance at up to ten points;
+            or if an entry of the covariance that must vanish on a face of the support is not zero at up to 1000 points
+            projected onto it.
         """
         names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
@@ -203,6 +208,12 @@ class RiemannianLangevin:
             )
         drift = np.einsum("ijk,ik->ij", covariance, scores) + divergence
         _require_finite(drift, "drift", points, names)
+        silent = ~(drift.any(axis=0) | covariance.any(axis=(0, 2)))
+        if silent.any():
+            raise InputError(
+                f"`covariance` must not vanish at every draw; it is zero in {names[int(silent.argmax())]!r}, where the "
+                "operator cannot detect an error"
+            )
         self._check_divergence(divergence, points, bounds, names)
         if bounds is not None and len(bounds) > 1:
             self._check_faces(points, bounds, names)

@@ -243,7 +243,10 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
 
 
 def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:
-    """Bracket the integral of |F_Q - F_P| for F_Q equal to ``levels``, up to ``error``, between the points ``x``."""
+    """Bracket the integral of |F_Q - F_P| for levels of F_Q between the points.
+
+    The levels are exact up to ``error``.
+    """
     cdf, doubt = _cdf(target, x), error + 2.0 * target.cdf_accuracy * levels
     low, high = _crossings(target, x, cdf, levels - doubt), _crossings(target, x, cdf, levels + doubt)
     places = np.append(np.stack([x[:-1], low, np.maximum(low, high)], axis=1).ravel(), x[-1])
@@ -288,7 +291,7 @@ def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tu
 
 
 def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats:
-    """Return the point of each gap up to which F_P is at most the level, by bisection."""
+    """Find the point of each gap where F_P passes the level, by bisection."""
     low, high = x[:-1].copy(), x[1:].copy()
     ends_below, begins_above = cdf[1:] <= levels, cdf[:-1] >= levels
     low[ends_below], high[begins_above] = high[ends_below], low[begins_above]

@@ -9,8 +9,9 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import steinkit as sk
-from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.errors import InputError, UsageError
+from steinkit.units import Units
 
 SOLVERS = {
     1: ["auto", "chain", "block", "first_order", "highs", "cvxpy"],
@@ -234,6 +235,35 @@ def test_scaling_the_covariance_scales_the_value(dim, factor):
     assert scaled_up.upper >= factor * once.lower * (1.0 - 1e-12)
 
 
+def test_saturation_is_one_if_no_edge_limits_the_test_function():
+    points = np.array([[0.0, 1.0], [50.0, -3.0], [-70.0, 40.0]])
+    assert score(points, smooth(2), tolerance=1e-6).saturation == pytest.approx(1.0, abs=1e-6)
+
+
+def test_complete_graph_and_spanner_bound_each_other():
+    points, operator = spaced(30, 2), smooth(2)
+    complete = score(points, operator, graph="complete")
+    for dilation in (1.2, 2.0, 3.0):
+        spanner = score(points, operator, dilation=dilation)
+        assert complete.lower <= spanner.upper
+        assert spanner.lower <= 2.0 * dilation**2 * complete.upper
+
+
+def test_brackets_in_another_order_and_with_more_jobs_intersect():
+    points = spaced(40, 2)
+    first, second = score(points, smooth(2)), score(points[::-1], smooth(2), n_jobs=2)
+    assert first.lower <= second.upper
+    assert second.lower <= first.upper
+
+
+def test_reference_is_scored_with_the_same_operator():
+    target, operator = sk.targets.Normal(0.0), heavy_tailed(3.0)
+    reference = sk.reference_discrepancy(target, 40, 1, rng=3, operator=operator)
+    draws = target.sample(40, np.random.default_rng(3).spawn(1)[0])
+    assert reference.lower[0] == sk.graph_stein_discrepancy(draws, target, operator=operator).lower
+    assert reference.lower[0] != sk.graph_stein_discrepancy(draws, target).lower
+
+
 def test_heavy_tailed_operator_detects_distant_draws():
     """The Langevin value of a few distant draws is bounded by their weight at any distance."""
     nu, n = 4.0, 400
@@ -422,11 +452,19 @@ def one_bad(value, row=7, at=(0, 1)):
         (one_bad(np.nan), r"`covariance` must be finite; got nan in 'x1', 'x2'"),
         (one_bad(0.1), r"symmetric; got 0.1\d* in row 'x1', column 'x2' and 0 in"),
         (one_bad(-1.0, at=(1, 1)), "semi-definite; got the eigenvalue -1 at"),
+        (lambda x: np.tile([[1.0, 0.0], [0.0, 0.0]], (len(x), 1, 1)), "zero in 'x2'"),
     ],
 )
 def test_invalid_covariance_is_refused(covariance, message):
     with pytest.raises(InputError, match=message):
         coefficients_of(covariance)
+
+
+def test_underflow_of_squared_units_is_refused():
+    """The product 3.3e-162^2 is subnormal, so a quotient by it has few correct bits."""
+    coefficients = Coefficients(np.zeros((2, 1)), np.full((2, 1, 1), 3e-280))
+    with pytest.raises(InputError, match="units"):
+        coefficients.in_units(Units("given", np.zeros(1), np.array([3.3e-162]), ("x",)))
 
 
 @pytest.mark.parametrize(

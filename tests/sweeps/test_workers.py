@@ -9,8 +9,9 @@ import time
 import pytest
 
 SLOW = """
-import sys, time
+import signal, sys, time
 import steinkit as sk
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in background processes
 def sampler(target, *, seed, scale):
     open(f"{sys.argv[1]}/{scale}", "w").close()
     time.sleep(600.0)

@@ -100,11 +100,13 @@ def exact_squared_discrepancy(kernel, points, scores, weights):
     return total
 
 
-@pytest.mark.parametrize("size", [1.0, 1e29, 1e-29])
+@pytest.mark.parametrize("scale", [None, 1e30, 1e-30])
 @pytest.mark.parametrize("kernel", [sk.IMQ(1.3), sk.IMQ(1.3, -0.1), sk.IMQ(0.9, -2.0), sk.GaussianKernel(1.3)])
-def test_brackets_of_extreme_scales(kernel, size):
+def test_brackets_of_extreme_scales(kernel, scale):
+    """The scales are the largest and the smallest that are accepted."""
     rng = np.random.default_rng(6)
-    kernel = replace(kernel, scale=kernel.scale * size)
+    size = 1.0 if scale is None else scale / kernel.scale
+    kernel = kernel if scale is None else replace(kernel, scale=scale)
     for points_in, scores_in in ((1.0, 1.0), (1e-8, 1.0), (1.0, 1e-30), (1.0, 1e30)):
         points, scores = size * points_in * rng.standard_normal((4, 2)), scores_in * rng.standard_normal((4, 2)) / size
         weights = rng.random(4)

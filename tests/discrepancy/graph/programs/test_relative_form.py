@@ -57,8 +57,8 @@ def proofs(candidates):
 
 
 SAMPLES = {
-    **{f"jitter {s:g}": (jittered, 200, 2, s) for s in (1e-3, 1e-6, 1e-12)},
-    **{f"walk {s:g}": (walk, 200, 2, s) for s in (1e-2, 1e-4, 1e-9, 1e-12)},
+    **{f"jitter {s:g}": (jittered, 200, 2, s) for s in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)},
+    **{f"walk {s:g}": (walk, 200, 2, s) for s in (1e-2, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12)},
     **{f"mixture {s:g}": (mixture, 200, 2, s) for s in (1e-2, 1e-4, 1e-8)},
     **{f"solid jitter {s:g}": (jittered, 150, 3, s) for s in (1e-3, 1e-6, 1e-10)},
     **{f"solid walk {s:g}": (walk, 150, 3, s) for s in (1e-3, 1e-8)},
@@ -118,7 +118,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("size", [1e-8, 1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("ends", ENDS)
 def test_brackets_close_in_tight_supports(ends, dim, size):

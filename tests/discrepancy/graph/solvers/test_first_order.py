@@ -156,7 +156,9 @@ def test_time_limit_and_interrupt_give_valid_brackets():
     points = 0.3 * np.random.default_rng(0).standard_normal((300, 7))
     program = program_of(points, -points / 0.09)
     values = [(2.632, 2.636)]  # of the first coordinate, by HiGHS
-    answers = first_order.solve(program, Settings(1e-6, deadline=time.monotonic() + 0.05))
+    started = time.monotonic()
+    answers = first_order.solve(program, Settings(1e-6, deadline=started + 0.05))
+    assert time.monotonic() - started < 20.0
     proof = proofs(answers)[0]
     assert proof.gap > 1e-3
     assert proof.lower < values[0][1]
@@ -167,6 +169,24 @@ def test_time_limit_and_interrupt_give_valid_brackets():
     answers = first_order.solve(program, settings)
     assert answers[0].iterations < 20_000
     assert proofs(answers)[0].lower < values[0][1]
+
+
+def test_interrupt_in_the_first_iterations_is_noted(monkeypatch):
+    points = 0.3 * np.random.default_rng(0).standard_normal((300, 7))
+    settings, advance = Settings(1e-6), first_order._Batch.advance
+
+    def advance_once(batch):
+        advance(batch)
+        settings.interrupted.set()
+
+    monkeypatch.setattr(first_order._Batch, "advance", advance_once)
+    first = first_order.solve(program_of(points, -points / 0.09), settings)[0]
+    assert first.iterations == 50
+    assert any("stopped at a bracket" in note for note in first.notes)
+    proof = proofs([first])[0]
+    assert proof.gap > 1e-3
+    assert proof.lower < 2.636  # by HiGHS
+    assert proof.upper > 2.632
 
 
 LIES = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,21 +54,51 @@ def tied_points(seed: int) -> np.ndarray:
     return np.vstack([rng.integers(0, 5, (n // 2 + 2, 2)), rng.standard_normal((n, 2))])
 
 
-@pytest.mark.parametrize("tens", range(20))
-def test_edges_agree_with_brute_force(tens: int) -> None:
+def empty_boxes_on_arrays(x: Any, y: Any, runs: Any, pairs: Any, stop: Any) -> int:
+    """NumPy version of `list_empty_boxes`, without runs."""
+    count = 0
+    for i in range(len(x)):
+        rest = y[i + 1 :]
+        above, below = np.where(rest >= y[i], rest, np.inf), np.where(rest < y[i], rest, -np.inf)
+        lowest, highest = np.minimum.accumulate(above), np.maximum.accumulate(below)
+        empty = np.zeros(len(rest), dtype=bool)
+        empty[:1] = True
+        empty[1:] = (above[1:] < lowest[:-1]) | (below[1:] > highest[:-1])
+        others = np.flatnonzero(empty) + i + 1
+        if stop[0] or count + len(others) > len(pairs):
+            return len(pairs) + 1
+        pairs[count : count + len(others)] = np.column_stack([np.full(len(others), i), others])
+        count += len(others)
+    return count
+
+
+def compiled_and_interpreted(points: np.ndarray, t: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+    """Return the edges found by the compiled kernels and by their source in plain Python."""
+    yield greedy_spanner(points, t).edges
+    with monkeypatch.context() as plain:
+        for name in ("list_empty_boxes", "insert_empty_boxes"):
+            kernel = getattr(kernels, name)
+            plain.setattr(greedy, name, getattr(kernel, "twin", kernel))
+        yield greedy_spanner(points, t).edges
+
+
+@pytest.mark.parametrize("tens", range(30))
+def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points, t = random_points(seed), DILATIONS[seed % len(DILATIONS)]
         expected = searching_greedy(points, t)
-        assert list(map(tuple, greedy_spanner(points, t).edges.tolist())) == expected, seed
+        for edges in compiled_and_interpreted(points, t, monkeypatch):
+            assert list(map(tuple, edges.tolist())) == expected, seed
 
 
 @pytest.mark.parametrize("tens", range(10))
-def test_edges_agree_with_brute_force_with_ties(tens: int) -> None:
+def test_edges_agree_with_brute_force_with_ties(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points = tied_points(seed)
         for t in (2.0, 1.5, 3.0):
             expected = searching_greedy(points, t)
-            assert list(map(tuple, greedy_spanner(points, t).edges.tolist())) == expected, (seed, t)
+            for edges in compiled_and_interpreted(points, t, monkeypatch):
+                assert list(map(tuple, edges.tolist())) == expected, (seed, t)
 
 
 def test_empty_boxes_suffice_for_most_samples() -> None:
@@ -95,10 +127,20 @@ def test_candidates_are_the_pairs_with_an_empty_box(points: np.ndarray) -> None:
     np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
 
 
+def test_candidates_do_not_depend_on_runs_if_coordinates_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.round(np.random.default_rng(1).standard_normal((4 * RUN, 2)), 1)
+    by_runs = greedy._candidates(points, GOING_ON)
+    monkeypatch.setattr(greedy, "list_empty_boxes", empty_boxes_on_arrays)
+    one_by_one = greedy._candidates(points, GOING_ON)
+    assert by_runs is not None
+    assert one_by_one is not None
+    np.testing.assert_array_equal(by_runs, one_by_one)
+
+
 def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    for points in (rng.standard_normal((700, 2)), rng.standard_cauchy((700, 2)), rng.random((500, 2)) ** 8):
-        for t in (1.2, 2.0):
+    for points in (rng.standard_normal((1500, 2)), rng.standard_cauchy((1500, 2)), rng.random((900, 2)) ** 8):
+        for t in (1.2, 2.0, 5.0):
             edges = greedy_spanner(points, t).edges
             with monkeypatch.context() as buckets:
                 buckets.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)

@@ -52,7 +52,7 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=[4, 64, None])
+@pytest.fixture(params=[4, 64, 512, None])
 def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the bucket algorithm with boxes of a given size, or the default algorithm."""
     if request.param is not None:

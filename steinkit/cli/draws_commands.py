@@ -28,6 +28,7 @@ from steinkit.cli.terminal import (
     tell,
     warn,
 )
+from steinkit.containers.columns import may_hold_weights
 from steinkit.errors import InputError, OutputError, UsageError, printable
 from steinkit.files import write_sample
 from steinkit.files.streams import as_json
@@ -86,11 +87,15 @@ def deliver_sample(
         say(as_json({**document, "file": file, "version": __version__}))
 
 
-def say_next_of_draws(options: Options, target_options: Mapping[str, str]) -> None:
+def say_next_of_draws(sample: Sample, options: Options, target_options: Mapping[str, str]) -> None:
     """Suggest a verdict on draws that were written to a file."""
-    if options["output"] != "-":
-        words = ["verdict", options["output"], *target_words(options["target"], target_options)]
-        say_next(words, "test the draws", json_output=options["json_output"])
+    file = options["output"]
+    if file == "-":
+        return
+    words = ["verdict", file, *target_words(options["target"], target_options)]
+    if ".csv" in file.lower() and any(map(may_hold_weights, sample.names)):
+        words += ["--weights", "none" if sample.weights is None else "weight"]
+    say_next(words, "test the draws", json_output=options["json_output"])
 
 
 def complete_sampler(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -130,10 +135,11 @@ def sample(sampler: str, **settings: Any) -> None:
         **run_document(draws, options.get("start")),
         "seconds": seconds,
     }
-    deliver_sample(draws.to_sample(), settings, run_text(document), document)
+    drawn = draws.to_sample()
+    deliver_sample(drawn, settings, run_text(document), document)
     is_tempered = settings["temperature"] is not None and isinstance(found, Posterior)
     tempered = {"temperature": f"{settings['temperature']:g}"} if is_tempered else {}
-    say_next_of_draws(settings, settings["target_options"] | tempered)
+    say_next_of_draws(drawn, settings, settings["target_options"] | tempered)
 
 
 def _target(settings: Options, options: Options) -> Target:
@@ -287,4 +293,4 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
         sample, target, bounds, notes = read_with_target(options, *files)
         found = repair_sample(sample, target, bounds=bounds, method=options["method"], rng=options["seed"])
     deliver_sample(found.sample, options, f"{found.summary()}\n", found.to_dict(), (*notes, *found.warnings))
-    say_next_of_draws(options, options["target_options"])
+    say_next_of_draws(found.sample, options, options["target_options"])

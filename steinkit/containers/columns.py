@@ -49,8 +49,11 @@ _STAN = (
 )
 _OF_SAMPLERS = (".chain", ".iteration", ".draw", ".log_weight", "diverging", *DIAGNOSTICS)
 _ROW_NAMES = ("", "Unnamed: 0")
-_WEIGHTS = ("weight", "weights", "w", "importance", "importanceweight", "importanceweights", "multiplicity")
-_LOG_WEIGHTS = ("logw", "logwt", "logweight", "logweights")
+_LOG_WEIGHTS = ("lw", "logw", "logwt", "logweight", "logweights", "logimportanceweight", "logimportanceweights")
+_WEIGHTS = (
+    *("weight", "weights", "w", "wt", "wts", "wgt", "iw", "importance", "importanceweight", "importanceweights"),
+    *("normalizedweight", "normalizedweights", "multiplicity", *_LOG_WEIGHTS),
+)
 _SMALLEST = 1e-100  # relative to the largest weight; smaller ones change no result
 
 
@@ -92,8 +95,8 @@ class Columns:
         Columns of the weights, costs, labels and diagnostics, by their reserved names.
     taken : dict of str to str
         Interpretation of the columns that samplers add; empty for columns that are ignored.
-    has_log_weights : bool
-        True if the weights are logarithms.
+    is_joined : bool
+        As in `Selection`.
     """
 
     header: tuple[str, ...]
@@ -102,7 +105,7 @@ class Columns:
     scores: tuple[int, ...] = ()
     reserved: Mapping[str, int] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
-    has_log_weights: bool = False
+    is_joined: bool = False
 
     @property
     def used(self) -> list[int]:
@@ -149,14 +152,6 @@ def lay_out(
     found |= {meaning: position[name] for name, meaning in taken.items() if meaning}
     if weights is not None:
         found["weight"] = position[weights]
-    is_log = weights is not None and is_log_weight(weights)
-    if is_log and selection.is_joined:
-        raise InputError(
-            f'{source}: column "{weights}" holds log weights, which are scaled separately in each file; join the files '
-            "into one, or write weights on a common scale"
-        )
-    if is_log:
-        taken[str(weights)] = "log weights, exponentiated"
     return Columns(
         header=tuple(header),
         names=tuple(names[k] for k in chosen),
@@ -164,13 +159,18 @@ def lay_out(
         scores=tuple(scores[k] for k in chosen) if scores else (),
         reserved=found,
         taken=taken,
-        has_log_weights=is_log,
+        is_joined=selection.is_joined,
     )
 
 
 def _key(name: str) -> str:
     """Return a name of weights in lower case, without dots and underscores."""
     return re.sub(r"[._ ]", "", name).lower()
+
+
+def may_hold_weights(name: str) -> bool:
+    """Return whether a name is one of weights or log weights."""
+    return _key(name) in _WEIGHTS
 
 
 def weight_column(
@@ -200,8 +200,7 @@ def weight_column(
             raise InputError(f'{source} has no column "{asked}" of weights{did_you_mean(asked, names)}')
         return None if asked == "none" else asked
     chosen = selection.columns if isinstance(selection.columns, list | tuple) else ()
-    found = [name for name in names if _key(name) in (*_WEIGHTS, *_LOG_WEIGHTS)]
-    found = [name for name in found if name in known or name not in chosen]
+    found = [name for name in names if may_hold_weights(name) and (name in known or name not in chosen)]
     if len(found) == 1 and found[0] in known:
         return found[0]
     if found:
@@ -212,20 +211,30 @@ def weight_column(
     return None
 
 
-def is_log_weight(name: str) -> bool:
-    """Return whether a name of weights denotes their logarithms."""
-    return _key(name).startswith("log")
+def weights_from(values: NDArray[Any], name: str, source: str, *, is_joined: bool = False) -> NDArray[Any]:
+    """Return the weights in a column; log weights are exponentiated.
 
+    The largest weight is then 1, and weights below 1e-100 are set to 0. A warning reports it.
 
-def from_logs(logs: Floats) -> Floats:
-    """Return weights from their logarithms.
-
-    The largest weight is 1. Weights below 1e-100 are set to 0.
+    Raises
+    ------
+    InputError
+        If log weights are not real numbers, or belong to one of several tables of a sample.
     """
+    if not _key(name).startswith("log") and _key(name) not in _LOG_WEIGHTS:
+        return values
+    if is_joined:
+        raise InputError(
+            f'{source}: "{name}" holds log weights, which are scaled separately in each file; join the files into one, '
+            "or write weights on a common scale"
+        )
+    if values.dtype.kind not in "fiu":
+        raise InputError(f'{source}: expected real numbers in the log weights "{name}", got {values.dtype}')
+    tell_taken({name: "log weights, exponentiated"})
+    logs = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        weights: Floats = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
-    weights[weights < _SMALLEST] = 0.0
-    return weights
+        weights = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
+    return np.where(weights < _SMALLEST, 0.0, weights)
 
 
 def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> list[int]:
@@ -306,8 +315,9 @@ def sample_from_table(
     plain = columns.coordinates == tuple(range(values.shape[1]))
     points = values if plain else values[:, columns.coordinates]
     fields = labels | {name: values[:, k] for name, (k,) in places.items()}
-    if columns.has_log_weights:
-        fields["weights"] = from_logs(fields["weights"])
+    if "weights" in fields:
+        name = columns.header[columns.reserved["weight"]]
+        fields["weights"] = weights_from(fields["weights"], name, source, is_joined=columns.is_joined)
     try:
         return Sample(
             points=Unshared(points) if owned or not plain else points,

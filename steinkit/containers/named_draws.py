@@ -18,13 +18,11 @@ from steinkit.containers.columns import (
     ALL,
     EXTRA_COLUMNS,
     Selection,
-    from_logs,
-    is_log_weight,
     lay_out,
     require_numbers,
     sample_from_table,
     split,
-    tell_taken,
+    weights_from,
 )
 from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import PER_DRAW, Sample, default_names
@@ -231,7 +229,7 @@ class NamedDraws:
         unnamed = not labels or all(axis == tuple(map(str, range(len(axis)))) for axis in labels)
         return default_names(len(plain)) if unnamed else tuple(each.strip("[]") for each in plain)
 
-    def with_weights(self, name: str | None) -> NamedDraws:
+    def with_weights(self, name: str | None, *, is_joined: bool = False) -> NamedDraws:
         """Return the draws with a variable as their weights.
 
         The draws are unchanged for None or "none".
@@ -239,17 +237,15 @@ class NamedDraws:
         Raises
         ------
         InputError
-            If there is no such variable with one number per draw.
+            If there is no such variable with one number per draw, or `weights_from` refuses it.
         """
         if name in (None, "none"):
             return self
         if self.labels.get(str(name)) != ():
             hint = did_you_mean(str(name), self.labels)
             raise InputError(f'{self.source} has no variable "{name}" of weights with one number per draw{hint}')
-        weights = self.variable(str(name)).values.reshape(-1).astype(np.float64)
-        if is_log_weight(str(name)):
-            weights = from_logs(weights)
-            tell_taken({str(name): "log weights, exponentiated"})
+        values = self.variable(str(name)).values.reshape(-1)
+        weights = weights_from(values, str(name), self.source, is_joined=is_joined).astype(np.float64)
         labels = {each: own for each, own in self.labels.items() if each != name}
         return replace(self, labels=labels, weights=weights)
 
@@ -264,7 +260,8 @@ class NamedDraws:
             If a value is not finite, or two columns have the same name.
         """
         if selection.weights is not None:
-            return self.with_weights(selection.weights).sample(Selection(selection.columns))
+            weighted = self.with_weights(selection.weights, is_joined=selection.is_joined)
+            return weighted.sample(Selection(selection.columns))
         if 0 in self.lead:
             raise InputError(f"{self.source} is empty: {self.lead[0]} chains of {self.lead[1]} draws")
         header: list[str] = []

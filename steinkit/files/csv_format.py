@@ -1,9 +1,9 @@
 """Text files with a header of column names and one row per line.
 
 Cells are separated by commas, semicolons or tabs. With semicolons or tabs, numbers may have decimal commas. The text is
-UTF-8, with or without a byte order mark. Lines that begin with ``#`` are comments; the last one before a first row of
-numbers is the header (`numpy.savetxt` writes it so). Blank lines are skipped, except within a single column, where they
-may stand for missing values.
+UTF-8, with or without a byte order mark. Lines that begin with ``#`` are comments before the first row of numbers, and
+errors after it. The last one before a first row of numbers is the header if it holds no numbers (`numpy.savetxt` writes
+it so). Blank lines are skipped, except within a single column, where they may stand for missing values.
 
 Spreadsheets execute cells that begin with ``=``, ``+``, ``-`` or ``@``. Such names are written with a leading
 apostrophe, which is removed when the file is read.
@@ -77,7 +77,8 @@ class TextTable:
         Raises
         ------
         InputError
-            If a cell is not a number, a row has another number of cells than the header, or there are no rows.
+            If a cell is not a number, a row has another number of cells than the header, a comment follows a row, or
+            there are no rows.
         """
         values, places, marks, blank = array("d"), array("q"), dict[str, int](), 0
         for line, text in self.lines:
@@ -85,6 +86,8 @@ class TextTable:
                 blank = blank or line
                 continue
             if text.startswith("#"):
+                if places:
+                    raise InputError(f"{self.source}, line {line} is a comment after a row of numbers; delete it")
                 continue
             if blank and len(names) == 1:
                 raise InputError(f"{self.source}, line {blank} is blank; delete it, or add the missing draw")
@@ -150,7 +153,7 @@ def open_table(data: bytes, source: str) -> TextTable:
     header = table._cells(text, line)
     if all(map(_is_number, header)):
         names = [name.strip() for name in table._cells(comments[-1], line)] if comments else []
-        if len(names) != len(header) or any(len(name.split()) != 1 for name in names):
+        if len(names) != len(header) or any(len(name.split()) != 1 or _is_number(name) for name in names):
             raise InputError(
                 f'{source}, line {line}: expected a header such as "{",".join(default_names(len(header)))}", got '
                 "numbers; add a header"

@@ -22,7 +22,7 @@ import numpy as np
 
 from steinkit.containers.columns import ALL, EXTRA_COLUMNS, Selection, columns_of
 from steinkit.containers.objects import LABELS, RESERVED, STATS, from_dataset, with_statistics
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported, listed
+from steinkit.errors import InputError, ReadingWarning, SteinkitError, UsageError, did_you_mean, imported, listed
 from steinkit.files.streams import ZARR_MARKS, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
@@ -171,6 +171,7 @@ def _damage_reported(read: Callable[[], Sample], source: str, kind: str) -> Samp
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.simplefilter("default", ReadingWarning)
             return read()
     except SteinkitError:
         raise

@@ -16,16 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import (
-    ALL,
-    Selection,
-    choose,
-    from_logs,
-    is_log_weight,
-    make_sample,
-    tell_taken,
-    weight_column,
-)
+from steinkit.containers.columns import ALL, Selection, choose, make_sample, weight_column, weights_from
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
 from steinkit.files.streams import require_size
 from steinkit.sample import Sample, default_names, rectangle
@@ -65,10 +56,7 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
             raise InputError(f'{source} holds an unknown array "{name}"{hint}; rename or remove it')
     entries = {name: archive[name] for name in _ENTRIES if name in archive.names and name != "weights"}
     if weights is not None:
-        entries["weights"] = archive[weights]
-        if is_log_weight(weights):
-            entries["weights"] = from_logs(archive[weights])
-            tell_taken({weights: "log weights, exponentiated"})
+        entries["weights"] = weights_from(archive[weights], weights, source, is_joined=selection.is_joined)
     return _sample(entries, source, selection)
 
 
@@ -100,6 +88,7 @@ def _arrays(sample: Sample) -> dict[str, Any]:
 
 def read_npy(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read NPY: points (n,), (n, d) or (chains, draws, d) without further arrays."""
+    weight_column((), source, selection)
     with _damage_reported(source):
         return _sample({"points": _array(data, source)}, source, selection)
 

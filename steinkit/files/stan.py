@@ -26,6 +26,7 @@ from steinkit.containers.columns import (
     choose,
     require_distinct,
     sample_from_table,
+    weight_column,
 )
 from steinkit.errors import InputError, listed
 from steinkit.files.csv_format import open_table
@@ -85,6 +86,7 @@ def read_stan_file(data: bytes, source: str) -> StanFile:
     if settings.get("method") == "optimize":
         raise InputError(f"{source} holds a mode found by optimization, not draws; run Stan with method=sample")
     require_distinct(table.header, source)
+    table.lines = (each for each in table.lines if not each[1].startswith("#"))
     values, lines = table.rows(range(len(table.header)), [readable(name) for name in table.header])
     skipped = _rows_before_draws(settings, source)
     if skipped >= len(values):
@@ -113,8 +115,8 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
             f"expected draws in {source}, got the output of CmdStan's log_prob, which holds gradients only"
         )
     latent = latent_columns(header)
-    weights = None if selection.weights in (None, "none") else selection.weights
     names = [readable(name) for name in header]
+    weights = None if selection.weights is None else weight_column(names, source, selection)
     # Stan reserves only names that end in "__": a parameter called weight is a coordinate
     kept = [k for k, name in enumerate(header) if not name.endswith("__") and names[k] != weights]
     if not kept:
@@ -124,13 +126,14 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
     chosen = choose(called, selection.columns, source)
     reserved = {own: header.index(name) for name, own in DIAGNOSTICS.items() if name in header}
     if weights is not None:
-        reserved["weight"] = choose(names, [weights], source)[0]
+        reserved["weight"] = names.index(weights)
     return Columns(
         header=tuple(names),
         names=tuple(called[k] for k in chosen),
         coordinates=tuple(coordinates[k] for k in chosen),
         scores=tuple(scores[k] for k in chosen) if scores else (),
         reserved=reserved,
+        is_joined=selection.is_joined,
     )
 
 

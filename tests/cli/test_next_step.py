@@ -37,6 +37,14 @@ def test_suggestions_for_biased_draws(steinkit, draws_file):
     assert _words(again)[:2] == ["verdict", "repaired.csv"]
 
 
+def test_suggestions_for_a_parameter_with_a_name_of_weights(steinkit, write_csv):
+    file = write_csv("w,b", np.random.default_rng(0).standard_normal((300, 2)), "draws.csv")
+    target = ("--target", "normal", "-p", "mean=1,0")
+    repaired = steinkit("repair", file, *target, "--weights", "none", "-o", "repaired.csv")
+    judged = steinkit(*_words(repaired))
+    assert judged.code == 0, judged
+
+
 def test_suggestions_after_tempered_sampling(steinkit):
     warm = ("--target", "gaussian-mean", "--proposal-scale", "0.5", "--temperature", "2", "--draws", "20")
     words = _words(steinkit("sample", "rwmh", *warm, "-o", "w.csv"))

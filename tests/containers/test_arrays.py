@@ -121,6 +121,14 @@ def test_a_dict_of_arrays_is_read_by_name():
     np.testing.assert_array_equal(chains.chain, np.repeat([0, 1, 2], 5))
 
 
+def test_log_weights_in_a_dict_may_be_integers_but_not_booleans():
+    draws = {"mu": np.zeros(3), "lw": np.array([-2, -1, -3])}
+    with pytest.warns(sk.ReadingWarning, match="exponentiated"):
+        np.testing.assert_allclose(sk.as_sample(draws, weights="lw").weights, np.exp([-1.0, 0.0, -2.0]))
+    with pytest.raises(sk.InputError, match='log weights "lw", got bool'):
+        sk.as_sample({"mu": np.zeros(3), "lw": np.ones(3, dtype=bool)}, weights="lw")
+
+
 def test_square_matrices_in_a_dict_are_not_ambiguous():
     sample = sk.as_sample({"beta": np.zeros((100, 3)), "Sigma": np.zeros((100, 3, 3))})
     assert sample.points.shape == (100, 12)

@@ -126,3 +126,22 @@ def test_columns_of_samplers_are_reported_once_for_all_chains(steinkit, folder):
     found = steinkit("verdict", "fit-1.csv", "fit-2.csv", "--target", "normal")
     assert found.err.count("warning: some columns are not coordinates") == 1
     assert '".chain" as chain, ".iteration" as draw, the first, unnamed, as row names, "lp__" ignored' in found.err
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "stan", "netcdf"])
+def test_log_weights_of_several_files_are_refused(tmp_path, form):
+    logs = np.array([-5.0, -6.0])
+    files = [tmp_path / f"f{k}" for k in (1, 2)]
+    for file in files:
+        if form == "npz":
+            with open(file, "wb") as stream:
+                np.savez(stream, points=np.zeros((2, 1)), logw=logs)
+        elif form == "netcdf":
+            pytest.importorskip("h5netcdf")
+            sk.write_sample(sk.Sample(np.column_stack([np.zeros(2), logs]), names=("a", "logw")), file, format=form)
+        else:
+            file.write_text("a,logw\n1,-5\n2,-6\n")
+    with pytest.warns(sk.ReadingWarning, match="exponentiated"):
+        assert sk.read_sample(files[0], format=form, weights="logw").weights is not None
+    with pytest.raises(sk.InputError, match=r'"logw".*scaled separately'):
+        sk.read_sample(files, format=form, weights="logw")

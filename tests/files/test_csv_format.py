@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,12 +223,16 @@ def weighted(name: str, values: Any, **options: Any) -> Sample:
 @pytest.mark.parametrize("columns", [None, ["a", "b"]])
 @pytest.mark.parametrize(
     "name",
-    ["weights", "w", "Weight", "_weight", "weight__", "importance", "multiplicity", "logw", "logwt", "log_weight"],
+    [
+        *("weights", "w", "Weight", "_weight", "weight__", "importance", "multiplicity", "logw", "logwt", "log_weight"),
+        *("wt", "wts", "wgt", "iw", "lw", "normalized_weight", "normalized_weights", "log_importance_weight"),
+        "log_importance_weights",
+    ],
 )
 def test_columns_that_may_hold_weights_must_be_confirmed(name: str, columns: list[str] | None) -> None:
     with pytest.raises(InputError, match=f'"{name}".*--weights'):
         weighted(name, [1.0, 2.0, 4.0], columns=columns)
-    if name.startswith("log"):
+    if name.startswith("l"):
         with pytest.warns(ReadingWarning, match=f'"{name}" as log weights, exponentiated'):
             sample = weighted(name, LOGS, columns=columns, weights=name)
         np.testing.assert_allclose(sample.weights, [1.0, np.exp(-1.0), 0.0])
@@ -257,11 +260,17 @@ def test_reserved_names_of_weights() -> None:
     assert read("a,w\n1,2\n", ["w"]).names == ("w",)  # the user states that it is a coordinate
 
 
-def test_log_weights_of_several_files_are_refused(tmp_path: Path) -> None:
-    for k in (1, 2):
-        (tmp_path / f"f{k}.csv").write_text("a,logw\n1,-5\n2,-6\n")
-    with pytest.raises(InputError, match=r'"logw".*scaled separately'):
-        read_sample(tmp_path / "f*.csv", weights="logw")
+@pytest.mark.parametrize("comment", ["0.1,0.2", "a,0.2", "a,nan"])
+def test_a_comment_with_numbers_is_not_a_header(comment: str) -> None:
+    with pytest.raises(InputError, match="line 2: expected a header"):
+        read(f"#{comment}\n1,2\n3,4\n")
+
+
+def test_a_comment_after_a_row_of_numbers_is_refused() -> None:
+    assert len(read("a,b\n# of a run\n1,2\n3,4\n")) == 2
+    for text in ("a,b\n1,2\n#3,4\n5,6\n", "#a,b\n1,2\n#3,4\n"):
+        with pytest.raises(InputError, match="line 3 is a comment"):
+            read(text)
 
 
 def test_columns_are_selected_in_the_requested_order_with_their_scores() -> None:

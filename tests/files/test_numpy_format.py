@@ -134,6 +134,28 @@ def test_weights_by_another_name() -> None:
     assert read_npz(packed(points=[1.0], w=[2.0]), "s.npz", Selection(weights="none")).weights is None
 
 
+@pytest.mark.parametrize("logs", [np.array([-3, -4, -5]), np.array([[8], [7], [6]], np.uint8)[:, 0]])
+def test_log_weights_may_be_integers(logs: Any) -> None:
+    with pytest.warns(ReadingWarning, match="exponentiated"):
+        sample = read_npz(packed(points=np.zeros((3, 1)), lw=logs), "s.npz", Selection(weights="lw"))
+    np.testing.assert_allclose(sample.weights, np.exp([0.0, -1.0, -2.0]))
+
+
+@pytest.mark.filterwarnings("ignore::steinkit.errors.ReadingWarning")
+@pytest.mark.parametrize(
+    "logs", [["a", "b", "c"], [True, False, True], 1.0, [1j, 0, 1], [0.0, 1.0], [0.0, np.nan, 1.0]]
+)
+def test_invalid_log_weights_are_refused(logs: Any) -> None:
+    with pytest.raises(InputError, match=r"s\.npz: .*weights"):
+        read_npz(packed(points=np.zeros((3, 1)), logw=logs), "s.npz", Selection(weights="logw"))
+
+
+def test_an_array_of_points_has_no_column_of_weights() -> None:
+    assert len(read_npy(saved(CUBE), "s.npy", Selection(weights="none"))) == 12
+    with pytest.raises(InputError, match=r's\.npy has no column "nope" of weights'):
+        read_npy(saved(CUBE), "s.npy", Selection(weights="nope"))
+
+
 def test_an_unrelated_array_is_ignored() -> None:
     assert len(read_npz(packed(points=CUBE, acceptance_rate=0.3), "s.npz")) == 12
 

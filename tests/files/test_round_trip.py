@@ -77,6 +77,18 @@ def test_awkward_numbers_in_csv(value: float, assert_same: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "npz", "netcdf"])
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0]])
+def test_parameters_with_names_of_weights(form: str, weights: list[float] | None, assert_same: Any) -> None:
+    if form == "netcdf":
+        pytest.importorskip("h5netcdf")
+    sample = Sample(points=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], names=("w", "mu", "log_weight"), weights=weights)
+    stream = io.BytesIO()
+    write_sample(sample, stream, format=form)
+    stated = None if form != "csv" else "none" if weights is None else "weight"
+    assert_same(read_sample(io.BytesIO(stream.getvalue()), format=form, weights=stated), sample)
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "netcdf"])
 def test_interleaved_and_unequal_chains(form: str, assert_same: Any, full_sample: Sample) -> None:
     stream = io.BytesIO()
     write_sample(full_sample, stream, format=form)

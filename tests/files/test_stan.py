@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from steinkit.containers.columns import Selection
-from steinkit.errors import InputError
+from steinkit.errors import InputError, ReadingWarning
 from steinkit.files import is_stan
 from steinkit.files.stan import read_stan
 from steinkit.sample import Sample
@@ -106,6 +107,16 @@ def test_weights_are_used_only_if_named() -> None:
     assert sample.weights is not None
     assert sample.weights.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert "weight" not in sample.names
+
+
+def test_log_weights_are_exponentiated() -> None:
+    data = stan_csv(header=HEADER.replace("weight", "logw"))
+    with pytest.warns(ReadingWarning, match="exponentiated"):
+        sample = read_stan(data, "fit.csv", Selection(weights="logw"))
+    assert sample.weights is not None
+    np.testing.assert_allclose(sample.weights, np.exp([-3.0, -2.0, -1.0, 0.0]))
+    with pytest.raises(InputError, match='no column "theta" of weights'):
+        read_stan(data, "fit.csv", Selection(weights="theta"))
 
 
 def test_lines_are_counted_past_the_warm_up() -> None:

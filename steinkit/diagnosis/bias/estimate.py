@@ -33,7 +33,7 @@ _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of a bias, and largest bias of a quantity that counts as exact, in standard deviations
 _MARGINS = 2.0  # errors in a margin
 _CHECKED = 4  # moves for the drift that a regression is compared with: 28 gradients per draw
-_MOVES = (4, 4, 6)  # moves of a run before each of its estimates: 28 to 98 gradients per draw
+_MOVES = (4, 4, 6, 10)  # moves of a run before each of its estimates: 28 to 168 gradients per draw
 _LEAST_EXPLAINED = 0.2  # explained fraction of a quantity's variance, below which features cannot detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # largest changes of log density and coordinates in a converged run, in standard errors
 _REGRESSION: Method = "regression"
@@ -279,8 +279,9 @@ def _by_run(
 
     The run ends at its full length in any case.
 
-    Errors include half of the change by the last moves, because slowly mixing quantities have not converged. The third
-    result is the distance, in sd, by which the run moved each unreliable mean, or 0 if noise explains it.
+    Slowly mixing quantities have not converged when the run ends. Errors therefore include the change by the last
+    moves, so a margin covers a remaining change of up to twice this size. The third result is the distance, in sd, by
+    which the run moved each unreliable mean, or 0 if noise explains it.
     """
     for times in _MOVES:
         before = replace(quantities.draws, points=run.points)

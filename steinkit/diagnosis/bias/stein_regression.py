@@ -550,11 +550,11 @@ class Estimates:
     explained: Floats
 
     def widened_by(self, other: Estimates) -> Estimates:
-        """Include half of the difference from other estimates in the errors."""
+        """Include the difference from other estimates in the errors."""
         return replace(
             self,
-            mean_error=np.hypot(self.mean_error, 0.5 * (self.mean - other.mean) / self.sd),
-            log_sd_error=np.hypot(self.log_sd_error, 0.5 * np.log(self.sd / other.sd)),
+            mean_error=np.hypot(self.mean_error, (self.mean - other.mean) / self.sd),
+            log_sd_error=np.hypot(self.log_sd_error, np.log(self.sd / other.sd)),
         )
 
 

@@ -207,7 +207,7 @@ def test_margin_of_a_run_includes_the_last_change(monkeypatch):
     change = np.log(end.sd / start.sd)
     assert np.abs(change).min() > 0.003
     assert found.sd == pytest.approx(end.sd, rel=1e-9)
-    assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, change), rel=1e-6)
+    assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, 2.0 * change), rel=1e-6)
 
 
 def test_run_with_a_drifting_coordinate_is_not_reliable(monkeypatch):

@@ -30,16 +30,16 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 
 
 def require_solver(solver: str) -> None:
-    """Require that CVXPY has an LP solver of this name ("" for HiGHS).
+    """Require that CVXPY has an installed solver of this name ("" for HiGHS).
 
     Raises
     ------
     UsageError
         If the solver is not installed.
     """
-    known = linear_solvers()
+    known = sorted(cp.installed_solvers())
     if (solver.upper() or _DEFAULT) not in known:
-        raise UsageError(f"CVXPY has no installed LP solver {solver!r}; choose one of {', '.join(known)}")
+        raise UsageError(f"CVXPY has no installed solver {solver!r}; choose one of {', '.join(known)}")
 
 
 def solve(
@@ -58,11 +58,6 @@ def solve(
     with warnings.catch_warnings():  # outside the worker threads, because warning filters are global
         warnings.simplefilter("ignore")  # "may be inaccurate": the certificate bounds the error
         return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
-
-
-def linear_solvers() -> list[str]:
-    """Return the names of the installed CVXPY solvers for linear programs."""
-    return sorted(cp.installed_solvers())
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:

@@ -142,7 +142,7 @@ def _solve_in_turn(program: SteinProgram, settings: Settings, asked: Sequence[in
                 raise
             break
         for j, candidate in zip(left, candidates, strict=True):
-            answers[j] = _handed_over(answers[j], candidate) if j in answers else candidate
+            answers[j] = _continued(answers[j], candidate) if j in answers else candidate
     return [answers[j] for j in asked]
 
 
@@ -177,7 +177,7 @@ def _early(settings: Settings) -> Settings:
     return replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=end)
 
 
-def _handed_over(first: Candidate, second: Candidate) -> Candidate:
+def _continued(first: Candidate, second: Candidate) -> Candidate:
     """Combine the bounds of two successive solvers and note the change of solver."""
     note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))

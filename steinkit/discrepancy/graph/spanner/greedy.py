@@ -79,7 +79,7 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     rank = np.lexsort(points.T[::-1])
     x, y = np.ascontiguousarray(points[rank].T)
     runs = np.sort(np.pad(y, (0, -len(y) % RUN), constant_values=np.inf).reshape(-1, RUN), axis=1).ravel()
-    pairs = np.empty((_ROOM * len(points), 2), dtype=np.int64)
+    pairs = np.empty((_PAIRS_PER_POINT * len(points), 2), dtype=np.int64)
     count = list_empty_boxes(x, y, runs, pairs, stop)
     if count > len(pairs):
         return None
@@ -90,7 +90,7 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
 
 _NEAREST = 6.0  # average number of pairs per point in the first bucket, enough to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs of successive buckets
-_ROOM = 64  # largest number of stored pairs per point
+_PAIRS_PER_POINT = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # points per box
 MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # parts of a bucket that threads filter in parallel
@@ -294,9 +294,9 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
     radius = _CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
     patience = 1 if dim <= 4 else 6  # open pairs per source below which single searches are faster
     blocks = min(_BLOCKS, max(1, n // _POINTS_PER_BLOCK))
-    room = _ROOM * n // blocks
+    most = _PAIRS_PER_POINT * n // blocks
     cuts = [k * n // blocks for k in range(blocks + 1)]
-    return [partial(filter_block, problem, graph, *run, lower, upper, radius, patience, room) for run in pairwise(cuts)]
+    return [partial(filter_block, problem, graph, *run, lower, upper, radius, patience, most) for run in pairwise(cuts)]
 
 
 def _chosen(

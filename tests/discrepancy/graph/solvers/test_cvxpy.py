@@ -16,7 +16,6 @@ from steinkit.discrepancy.graph.solvers import cvxpy as modelling
 
 
 def test_lp_solvers_by_name():
-    assert {"HIGHS", "CLARABEL", "SCIPY"} <= set(modelling.linear_solvers())
     points = np.random.default_rng(0).standard_normal((20, 2))
     reference = sk.graph_stein_discrepancy(points, scores=-points, solver="highs")
     for solver in ("clarabel", "SCIPY"):

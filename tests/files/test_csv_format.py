@@ -133,15 +133,12 @@ def test_labels_of_the_columns(header: str, chain: int | None, draw: int | None)
 def test_coordinates_that_are_named_are_coordinates() -> None:
     assert read("a,mine__\n1,2\n", ["mine__"]).points.tolist() == [[2]]
     assert read(".chain,a\n1,2\n", [".chain"]).names == (".chain",)
+    assert read("lp__,theta\n-3,2\n", ["lp__"]).names == ("lp__",)
     assert read("a,mine__\n1,2\n").names == ("a", "mine__")
 
 
 def test_greek_letters_are_distinct_from_latin_ones() -> None:
     assert read("a,\u03b1,v,\u03bd,\u0430\u0431\n1,2,3,4,5\n").names[1] == "\u03b1"
-
-
-def test_quoted_names_may_contain_commas() -> None:
-    assert read('"theta[0,1]","theta[0,2]"\n1,2\n').names == ("theta[0,1]", "theta[0,2]")
 
 
 @pytest.mark.parametrize(
@@ -284,10 +281,6 @@ def test_columns_are_selected_in_the_requested_order_with_their_scores() -> None
 @pytest.mark.parametrize("cell", ["oak", "", "nan"])
 def test_cells_of_other_columns_may_have_any_content(cell: str) -> None:
     assert read(f"a,b\n1,{cell}\n2,3\n", ["a"]).points[:, 0].tolist() == [1, 2]
-
-
-def test_a_log_density_column_may_be_selected() -> None:
-    assert read("lp__,theta\n-3,2\n", ["lp__"]).names == ("lp__",)
 
 
 def test_unknown_columns() -> None:

@@ -183,19 +183,12 @@ def header(text: str, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
     [
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (9000000000000,), }"),
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }", bytes(8)),
-        header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), ", bytes(48)),
-        header("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'shape'"),
         header("{'descr': [('a', '<f8', ('b',))], 'fortran_order': False, 'shape': (1,), }", bytes(8)),
-        header("{'descr': ('<f8', (3,)), 'fortran_order': False, 'shape': (2,), }", bytes(48)),
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (True, 2), }", bytes(16)),
-        header("{'descr': '<f8', 'fortran_order': False, 'shape': (3, True), }", bytes(24)),
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1, " * 70 + "), }", bytes(8)),
-        header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 99999999999999999999), }"),
         header("(" * 3000),
-        header("'" * 3),
         header("\xff\xfe", version=b"\x03\x00"),
         b"\x93NUMPY\x09\x00" + bytes(100),
-        b"\x93NUMPY",
     ],
 )
 def test_damaged_headers(data: bytes) -> None:

@@ -92,7 +92,7 @@ def solvers() -> str:
 def formats() -> str:
     """Return the table of file formats, with the first lines of their readers' docstrings."""
     rows = "\n".join(
-        f"| `{name}` | {' '.join(map('`{}`'.format, form.endings))} | {first_line(form.function(f'read_{name}'))} |"
+        f"| `{name}` | {' '.join(map('`{}`'.format, form.endings))} | {first_line(form.read)} |"
         for name, form in FORMATS.items()
     )
     return f"| format | endings | content |\n| --- | --- | --- |\n{rows}\n"

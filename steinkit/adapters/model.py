@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from steinkit.containers.named_draws import Labels, NamedDraws, Variable, indexed, positions
 from steinkit.containers.reading import read_draws
 from steinkit.errors import Caution, InputError, caution, did_you_mean
-from steinkit.sample import PER_DRAW, Floats, Sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
 _ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the size of the draw or the median size
@@ -174,8 +174,7 @@ class Model:
         points = self.unconstrain({name: variable.rows.astype(np.float64) for name, variable in found.items()})
         self._require_inside(points, names, found)
         self._require_return(points, found)
-        kept = {name: getattr(given, name) for name in (*PER_DRAW, "chain", "draw")}
-        return Sample(points=points, names=names, **kept)
+        return Sample(points=points, names=names, chain=given.chain, draw=given.draw, **given.per_draw)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
         """Return the target and the draws as a sample of it, after a check of the score.

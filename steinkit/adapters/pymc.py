@@ -611,7 +611,7 @@ def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
 
 def _extra(stats: NamedDraws) -> dict[str, Any]:
     """Return labels, divergences and energies of all draws."""
-    return {name: getattr(stats, name) for name in ("chain", "draw", "divergent", "energy")}
+    return {"chain": stats.chain, "draw": stats.draw, **stats.per_draw}
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:

@@ -331,17 +331,18 @@ class _Chain:
         self._output = output
         header, rows = self._table("diagnostic")
         columns = latent_columns(header)
-        if columns is None or columns.log_density is None:
+        if columns is None or "lp__" not in header:
             raise InputError(
                 "the fit holds no gradients, because it used fixed_param or a PyStan before version 3; use "
                 "from_bridgestan, or a Sample and a Target"
             )
         if len(rows) != draws:
             raise InputError(f"expected gradients of {draws} draws of a chain, got {len(rows)}; sample again")
-        self.names = [header[k] for k in columns.coordinates]
-        self.coordinates = rows[:, columns.coordinates]  # unconstrained, (n, d), in Stan's order
-        self.gradients = rows[:, columns.gradients]  # of the potential energy, (n, d)
-        self.log_density = rows[:, columns.log_density]  # with log |J|, (n,)
+        coordinates, gradients = columns
+        self.names = [header[k] for k in coordinates]
+        self.coordinates = rows[:, coordinates]  # unconstrained, (n, d), in Stan's order
+        self.gradients = rows[:, gradients]  # of the potential energy, (n, d)
+        self.log_density = rows[:, header.index("lp__")]  # with log |J|, (n,)
         self.extra = {own: rows[:, header.index(name)] for name, own in DIAGNOSTICS.items() if name in header}
 
     def parameters(self) -> StanParameters:

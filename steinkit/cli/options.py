@@ -17,7 +17,7 @@ from cloup import command as cloup_command
 
 from steinkit.diagnosis.verdict_text import WORST
 from steinkit.errors import InputError
-from steinkit.files import format_names
+from steinkit.files import FORMATS
 from steinkit.measures import all_options, measure_names, takers_of
 from steinkit.text import alternatives
 
@@ -142,7 +142,7 @@ _input_options = combined(
     ),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
-        "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(format_names())}."
+        "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(tuple(FORMATS))}."
     ),
     option("--no-check", is_flag=True, help="Do not check a target's score against its log density."),
 )

@@ -1,4 +1,4 @@
-"""Meaning of the columns of a table: files and data frames share these rules.
+"""Meaning of the columns of a table, the same in files and data frames.
 
 ``weight``, ``cost``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the coordinate NAME.
 Columns that samplers add are labels or are ignored. All others are coordinates, in the order of the table.
@@ -14,6 +14,7 @@ holds the weights.
 from __future__ import annotations
 
 import re
+import types
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,14 +27,13 @@ from steinkit.arguments import require_type
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
 from steinkit.sample import Floats, Integers, Sample, Unshared
 
-RESERVED = ("chain", "draw", "weight", "cost")
+LABELS = ("chain", "draw")
 SCORE = "score:"
 DIAGNOSTICS = {"divergent__": "divergent", "energy__": "energy"}
 """Columns of a Hamiltonian sampler, with the attributes of `Sample` that hold them."""
-EXTRA_COLUMNS = ("weight", "cost", *DIAGNOSTICS)
-"""Columns of the attributes `steinkit.sample.PER_DRAW`, in their order."""
+PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", **DIAGNOSTICS}
+"""Columns with one number per draw, with the attributes of `Sample` that hold them."""
 
-_FIELDS = {"weight": "weights", **DIAGNOSTICS}
 _ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
 _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # Stan counts from 1
@@ -49,10 +49,10 @@ _STAN = (
 )
 _OF_SAMPLERS = (".chain", ".iteration", ".draw", ".log_weight", "diverging", *DIAGNOSTICS)
 _ROW_NAMES = ("", "Unnamed: 0")
-_LOG_WEIGHTS = ("lw", "logw", "logwt", "logweight", "logweights", "logimportanceweight", "logimportanceweights")
 _WEIGHTS = (
     *("weight", "weights", "w", "wt", "wts", "wgt", "iw", "importance", "importanceweight", "importanceweights"),
-    *("normalizedweight", "normalizedweights", "multiplicity", *_LOG_WEIGHTS),
+    *("normalizedweight", "normalizedweights", "multiplicity", "lw", "logw", "logwt", "logweight", "logweights"),
+    *("logimportanceweight", "logimportanceweights"),
 )
 _SMALLEST = 1e-100  # relative to the largest weight; smaller ones change no result
 
@@ -69,11 +69,23 @@ class Selection:
         Column of the weights, or "none". By default a column with the reserved name.
     is_joined : bool
         True if several tables make one sample. Log weights are then refused, because each is scaled separately.
+
+    Raises
+    ------
+    UsageError
+        If `columns` is not a list of names, or `weights` is not a name.
     """
 
     columns: Sequence[str] | None = None
     weights: str | None = None
     is_joined: bool = False
+
+    def __post_init__(self) -> None:
+        columns = self.columns
+        valid = isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns)
+        if columns is not None and not valid:
+            raise UsageError(f'columns must be a list of coordinate names, such as ["mu", "tau"]; got {columns!r}')
+        require_type((str, types.NoneType), "the name of a column of weights, or 'none'", weights=self.weights)
 
 
 ALL = Selection()
@@ -91,30 +103,27 @@ class Columns:
         Names of the coordinates.
     coordinates, scores : tuple of int
         Columns of the coordinates and of their scores. `scores` is empty without scores.
-    reserved : dict of str to int
-        Columns of the weights, costs, labels and diagnostics, by their reserved names.
+    fields : dict of str to int
+        Columns of the weights, costs, labels and diagnostics, by the attributes of `Sample` that hold them.
     taken : dict of str to str
         Interpretation of the columns that samplers add; empty for columns that are ignored.
-    is_joined : bool
-        As in `Selection`.
     """
 
     header: tuple[str, ...]
     names: tuple[str, ...]
     coordinates: tuple[int, ...]
     scores: tuple[int, ...] = ()
-    reserved: Mapping[str, int] = field(default_factory=dict)
+    fields: Mapping[str, int] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
-    is_joined: bool = False
 
     @property
     def used(self) -> list[int]:
         """Columns that are read, in the order of the table."""
-        return sorted({*self.coordinates, *self.scores, *self.reserved.values()})
+        return sorted({*self.coordinates, *self.scores, *self.fields.values()})
 
 
 def lay_out(
-    header: Sequence[str], source: str, selection: Selection = ALL, reserved: Sequence[str] | None = None
+    header: Sequence[str], source: str, selection: Selection = ALL, meanings: Mapping[str, str] | None = None
 ) -> Columns:
     """Find the coordinates, scores, weights and labels among the columns of a table.
 
@@ -125,8 +134,9 @@ def lay_out(
     source : str
         Name of the table, for messages.
     selection : Selection
-    reserved : sequence of str, optional
-        Names that are not coordinates. By default `RESERVED` and the columns that samplers add.
+    meanings : dict of str to str, optional
+        Names that are not coordinates, with the attributes of `Sample` that hold them, or "" to ignore a column. By
+        default the reserved names and the columns that samplers add.
 
     Raises
     ------
@@ -135,31 +145,26 @@ def lay_out(
         have scores.
     """
     taken: dict[str, str] = {}
-    weights = "weight" if "weight" in (reserved or ()) else None
-    if reserved is None:
+    if meanings is None:
         weights = weight_column(header, source, selection)
         taken = _sampler_columns(header, selection.columns, weights)
-        reserved = ("chain", "draw", "cost")
+        meanings = {"chain": "chain", "draw": "draw", "cost": "cost"} | taken
+        meanings |= {} if weights is None else {weights: "weights"}
     require_distinct(header, source, unnamed=0 if "" in taken else None)
     position = {name: k for k, name in enumerate(header)}
-    hidden = {*reserved, *taken, weights}
-    names = [name for name in header if name not in hidden and not name.startswith(SCORE)]
+    names = [name for name in header if name not in meanings and not name.startswith(SCORE)]
     if not names:
-        raise InputError(f"{source} has no coordinate: all of its columns, {listed(header)}, have reserved names")
+        others = listed(header) or "weights and diagnostics"
+        raise InputError(f"{source} has no coordinate, only {others}; expected a column with another name")
     scores = _score_columns(position, names, source)
     chosen = choose(names, selection.columns, source)
-    found = {name: position[name] for name in reserved if name in position}
-    found |= {meaning: position[name] for name, meaning in taken.items() if meaning}
-    if weights is not None:
-        found["weight"] = position[weights]
     return Columns(
         header=tuple(header),
         names=tuple(names[k] for k in chosen),
         coordinates=tuple(position[names[k]] for k in chosen),
         scores=tuple(scores[k] for k in chosen) if scores else (),
-        reserved=found,
+        fields={meaning: position[name] for name, meaning in meanings.items() if meaning and name in position},
         taken=taken,
-        is_joined=selection.is_joined,
     )
 
 
@@ -174,7 +179,7 @@ def may_hold_weights(name: str) -> bool:
 
 
 def weight_column(
-    names: Sequence[str], source: str, selection: Selection, known: Collection[str] = ("weight", ".log_weight")
+    names: Sequence[str], source: str, selection: Selection, known: Collection[str] | None = ("weight", ".log_weight")
 ) -> str | None:
     """Return the column that holds the weights, or None.
 
@@ -185,33 +190,43 @@ def weight_column(
     source : str
         Name of the table, for messages.
     selection : Selection
-    known : collection of str
-        Names that always mean weights. Other names of weights must be confirmed by the user.
+    known : collection of str or None
+        Names that always mean weights. Other names of weights must be confirmed by the user. None if all names are
+        parameters, and only the user names weights.
 
     Raises
     ------
     InputError
-        If a column may hold weights, or the selected one does not exist.
+        If a column may hold weights, the selected one does not exist, or one of several tables of a sample has log
+        weights.
     """
-    asked = selection.weights
-    if asked is not None:
-        require_type(str, "the name of a column of weights, or 'none'", weights=asked)
-        if asked != "none" and asked not in names:
-            raise InputError(f'{source} has no column "{asked}" of weights{did_you_mean(asked, names)}')
-        return None if asked == "none" else asked
-    chosen = selection.columns if isinstance(selection.columns, list | tuple) else ()
-    found = [name for name in names if may_hold_weights(name) and (name in known or name not in chosen)]
-    if len(found) == 1 and found[0] in known:
-        return found[0]
-    if found:
+    found = selection.weights
+    if found not in (None, "none", *names):
+        raise InputError(f'{source} has no column "{found}" of weights{did_you_mean(str(found), names)}')
+    if found is None and known is not None:
+        coordinates = selection.columns or ()
+        possible = [name for name in names if may_hold_weights(name) and (name in known or name not in coordinates)]
+        found = possible[0] if possible else None
+        if len(possible) > 1 or (found is not None and found not in known):
+            raise InputError(
+                f"{source}: {listed(possible)} may hold the weights of the draws; state the column with weights= "
+                f"(--weights), such as --weights {possible[-1]}, or --weights none if the draws have equal weights"
+            )
+    if found is None or found == "none":
+        return None
+    if selection.is_joined and _is_logarithmic(found):
         raise InputError(
-            f"{source}: {listed(found)} may hold the weights of the draws; state the column with weights= (--weights), "
-            f"such as --weights {found[-1]}, or --weights none if the draws have equal weights"
+            f'{source}: "{found}" holds log weights, which are scaled separately in each file; join the files into '
+            "one, or write weights on a common scale"
         )
-    return None
+    return found
 
 
-def weights_from(values: NDArray[Any], name: str, source: str, *, is_joined: bool = False) -> NDArray[Any]:
+def _is_logarithmic(name: str) -> bool:
+    return _key(name).startswith("log") or _key(name) == "lw"
+
+
+def weights_from(values: NDArray[Any], name: str, source: str) -> NDArray[Any]:
     """Return the weights in a column; log weights are exponentiated.
 
     The largest weight is then 1, and weights below 1e-100 are set to 0. A warning reports it.
@@ -219,18 +234,13 @@ def weights_from(values: NDArray[Any], name: str, source: str, *, is_joined: boo
     Raises
     ------
     InputError
-        If log weights are not real numbers, or belong to one of several tables of a sample.
+        If log weights are not real numbers.
     """
-    if not _key(name).startswith("log") and _key(name) not in _LOG_WEIGHTS:
+    if not _is_logarithmic(name):
         return values
-    if is_joined:
-        raise InputError(
-            f'{source}: "{name}" holds log weights, which are scaled separately in each file; join the files into one, '
-            "or write weights on a common scale"
-        )
     if values.dtype.kind not in "fiu":
         raise InputError(f'{source}: expected real numbers in the log weights "{name}", got {values.dtype}')
-    tell_taken({name: "log weights, exponentiated"})
+    _tell_taken({name: "log weights, exponentiated"})
     logs = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
         weights = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
@@ -245,14 +255,12 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     Raises
     ------
     UsageError
-        If ``columns`` is not a list of names, or repeats one.
+        If ``columns`` repeats a name.
     InputError
         If a name is unknown.
     """
     if columns is None:
         return list(range(len(names)))
-    if not isinstance(columns, list | tuple) or not columns or not all(isinstance(name, str) for name in columns):
-        raise UsageError(f'columns must be a list of coordinate names, such as ["{names[0]}"]; got {columns!r}')
     position = {name: k for k, name in enumerate(names)}
     chosen: list[str] = []
     for name in columns:
@@ -261,9 +269,8 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
             hint = did_you_mean(name, names) or f"; it has {listed(names)}"
             raise InputError(f'{source} has no coordinate named "{name}"{hint}')
         chosen += meant
-    twice = [name for name, count in Counter(chosen).items() if count > 1]
-    if twice:
-        raise UsageError(f'columns must select each coordinate once; got "{twice[0]}" twice')
+    if (twice := first_repeated(chosen)) is not None:
+        raise UsageError(f'columns must select each coordinate once; got "{twice}" twice')
     return [position[name] for name in chosen]
 
 
@@ -285,42 +292,41 @@ def entries_of(name: str, columns: Sequence[str]) -> list[str]:
 
 
 def sample_from_table(
-    values: Floats, columns: Columns, source: str, where: Callable[[int], str], *, owned: bool = False, **labels: Any
+    values: Floats, columns: Columns, source: str, where: Callable[[int], str], **fields: Any
 ) -> Sample:
     """Convert a table to a sample.
+
+    A warning reports how the columns that samplers add were interpreted.
 
     Parameters
     ----------
     values : ndarray, shape (n, number of columns)
-        Only `Columns.used` is read.
+        Only `Columns.used` is read. The sample may keep the array.
     columns : Columns
     source : str
         Name of the table, for messages.
     where : callable, int -> str
         Name of a row for messages, such as ``"line 18"``.
-    owned : bool
-        True if the sample may keep ``values`` without a copy.
-    **labels : ndarray of int, shape (n,), or None
-        ``chain`` and ``draw``, unless they are columns.
+    **fields : ndarray, shape (n,), or None
+        Attributes of `Sample` that are not columns.
 
     Raises
     ------
     InputError
         If a value is not valid; the message names row and column.
     """
-    places = {_FIELDS.get(name, name): (k,) for name, k in columns.reserved.items()}
+    _tell_taken(columns.taken)
+    places = {name: (k,) for name, k in columns.fields.items()}
     (row_names,) = places.pop(_ROW, (None,))
     if row_names is not None and not np.array_equal(values[:, row_names], np.arange(1, len(values) + 1)):
         raise unnamed_column(source, row_names)
-    plain = columns.coordinates == tuple(range(values.shape[1]))
-    points = values if plain else values[:, columns.coordinates]
-    fields = labels | {name: values[:, k] for name, (k,) in places.items()}
-    if "weights" in fields:
-        name = columns.header[columns.reserved["weight"]]
-        fields["weights"] = weights_from(fields["weights"], name, source, is_joined=columns.is_joined)
+    fields |= {name: values[:, k] for name, (k,) in places.items()}
+    if "weights" in places:
+        fields["weights"] = weights_from(fields["weights"], columns.header[columns.fields["weights"]], source)
+    whole = columns.coordinates == tuple(range(values.shape[1]))
     try:
         return Sample(
-            points=Unshared(points) if owned or not plain else points,
+            points=Unshared(values if whole else values[:, columns.coordinates]),
             scores=Unshared(values[:, columns.scores]) if columns.scores else None,
             names=columns.names,
             **fields,
@@ -334,15 +340,9 @@ def sample_from_table(
         raise InputError(f'{source}, {where(row)}, column "{name}" {message}') from None
 
 
-def make_sample(source: str, **fields: Any) -> Sample:
-    """Return ``Sample(**fields)``; errors begin with the name of the source."""
-    try:
-        return Sample(**fields)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
-
-
-def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, Floats | Integers]:
+def columns_of(
+    sample: Sample, reserved: Collection[str] = (*LABELS, *PER_DRAW_COLUMNS)
+) -> dict[str, Floats | Integers]:
     """Return a sample as columns.
 
     The columns are labels, coordinates, scores, weights, cost and diagnostics.
@@ -353,18 +353,18 @@ def columns_of(sample: Sample, reserved: Sequence[str] = RESERVED) -> dict[str, 
         If a coordinate has a reserved name.
     """
     require_type(Sample, "a steinkit Sample", sample=sample)
-    divergent = None if sample.divergent is None else sample.divergent.astype(np.int64)
-    extra = dict(zip(EXTRA_COLUMNS, (sample.weights, sample.cost, divergent, sample.energy), strict=True))
-    forbidden = {*reserved, *(name for name, column in extra.items() if column is not None)}
-    taken = [name for name in sample.names if name in forbidden or name.startswith(SCORE)]
+    found = {name: getattr(sample, attribute) for name, attribute in PER_DRAW_COLUMNS.items()}
+    after = {name: column for name, column in found.items() if column is not None}
+    if sample.divergent is not None:
+        after["divergent__"] = sample.divergent.astype(np.int64)
+    taken = [name for name in sample.names if name in (*reserved, *after) or name.startswith(SCORE)]
     if taken:
         raise UsageError(f'the name of the coordinate "{taken[0]}" is reserved; rename it or write .npz')
-    columns: dict[str, Floats | Integers | None] = {"chain": sample.chain, "draw": sample.draw}
+    columns = {name: getattr(sample, name) for name in LABELS if getattr(sample, name) is not None}
     columns |= {name: sample.points[:, k] for k, name in enumerate(sample.names)}
     if sample.scores is not None:
         columns |= {SCORE + name: sample.scores[:, k] for k, name in enumerate(sample.names)}
-    columns |= {name: column for name, column in extra.items() if name not in columns}
-    return {name: column for name, column in columns.items() if column is not None}
+    return columns | after
 
 
 def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
@@ -375,9 +375,13 @@ def require_distinct(header: Sequence[str], source: str, unnamed: int | None = N
     for k, name in enumerate(header):
         if not name and k != unnamed:
             raise unnamed_column(source, k)
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise InputError(f'{source}: two columns are named "{twice[0]}"; column names must be distinct')
+    if (twice := first_repeated(header)) is not None:
+        raise InputError(f'{source}: two columns are named "{twice}"; column names must be distinct')
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that occurs twice, or None."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def unnamed_column(source: str, position: int) -> InputError:
@@ -399,20 +403,19 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
 
 def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
     """Return the column of each coordinate's score; empty without scores."""
-    scores = {name.removeprefix(SCORE): k for name, k in position.items() if name.startswith(SCORE)}
-    known = set(names)
-    stray = next((name for name in scores if name not in known), None)
-    if stray is not None:
-        raise InputError(
-            f'{source}: column "{SCORE}{stray}" does not match a coordinate{did_you_mean(stray, names)}; '
-            f"the coordinates are {listed(names)}"
+    expected = dict.fromkeys(SCORE + name for name in names)
+    found = dict.fromkeys(name for name in position if name.startswith(SCORE))
+    if not found:
+        return []
+    if found.keys() != expected.keys():
+        missing, others = (
+            [name for name in one if name not in two] for one, two in [(expected, found), (found, expected)]
         )
-    missing = [name for name in names if name not in scores]
-    if scores and missing:
         raise InputError(
-            f'{source}: expected scores of all coordinates or of none, got no column "{SCORE}{missing[0]}"'
+            f"{source}: expected scores of all coordinates or of none; missing are {listed(missing) or 'none'}, and "
+            f"without a coordinate are {listed(others) or 'none'}"
         )
-    return [scores[name] for name in names] if scores else []
+    return [position[name] for name in expected]
 
 
 def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weights: str | None) -> dict[str, str]:
@@ -422,20 +425,20 @@ def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weigh
 
     Columns that the user selects are coordinates.
     """
-    named = {*(columns if isinstance(columns, list | tuple) else ()), weights}
+    named = {*(columns or ()), weights}
     free = [name for name in header if name not in named]
     is_stan = any(name in _STAN for name in free)
     found = {name: "" for name in free if name in _OF_SAMPLERS or (is_stan and name.endswith("__"))}
     for label, names in _LABELS.items():
         first = next((name for name in names if name in found), None)
-        if first is not None and not (label in header and label in RESERVED):
+        if first is not None and not (label in LABELS and label in header):
             found[first] = label
     if header and header[0] in _ROW_NAMES and header[0] in free:
         found[header[0]] = _ROW
     return found
 
 
-def tell_taken(taken: Mapping[str, str]) -> None:
+def _tell_taken(taken: Mapping[str, str]) -> None:
     """Warn how the columns that samplers add were interpreted.
 
     The text does not name the file, which avoids repetitions for the files of several chains.

@@ -6,8 +6,9 @@ The columns of a parameter are named ``theta[Choate]`` or ``Sigma[0,1]``. Column
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -16,16 +17,16 @@ from numpy.typing import NDArray
 
 from steinkit.containers.columns import (
     ALL,
-    EXTRA_COLUMNS,
     Selection,
     lay_out,
     require_numbers,
     sample_from_table,
     split,
+    weight_column,
     weights_from,
 )
-from steinkit.errors import InputError, did_you_mean, listed
-from steinkit.sample import PER_DRAW, Sample, default_names
+from steinkit.errors import InputError, listed
+from steinkit.sample import Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
 
@@ -59,8 +60,7 @@ class Variable:
     @property
     def is_numbered(self) -> bool:
         """True if the labels of all axes count from 0, or all from 1."""
-        counted = (tuple(tuple(str(k + first) for k in range(n)) for n in self.shape) for first in (0, 1))
-        return self.labels in counted
+        return self.labels in (positions(self.shape), positions(self.shape, 1))
 
     def has_labels(self, labels: Labels) -> bool:
         """Return whether the entries have these labels along every axis, in any order."""
@@ -77,10 +77,9 @@ class Variable:
         values = self.values
         for axis, (own, wanted) in enumerate(zip(self.labels, labels, strict=True)):
             if sorted(own) != sorted(wanted):
-                missing = [label for label in wanted if label not in own] or [x for x in own if x not in wanted]
                 raise InputError(
                     f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, the model has "
-                    f"{listed(wanted)}; only one of them has {missing[0]!r}"
+                    f"{listed(wanted)}; only one of them has {min({*own} ^ {*wanted})!r}"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)
@@ -94,9 +93,9 @@ def indexed(name: str, labels: Labels) -> tuple[str, ...]:
     return tuple(f"{name}[{','.join(index)}]" if index else name for index in product(*labels))
 
 
-def positions(shape: Sequence[int]) -> Labels:
-    """Return the default labels of axes: "0", "1", ..."""
-    return tuple(tuple(map(str, range(length))) for length in shape)
+def positions(shape: Sequence[int], first: int = 0) -> Labels:
+    """Return the default labels of axes: consecutive numbers from ``first``."""
+    return tuple(tuple(map(str, range(first, first + length))) for length in shape)
 
 
 @dataclass(frozen=True)
@@ -164,11 +163,8 @@ def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
 
 
 def _ordered(labels: Sequence[str]) -> tuple[str, ...]:
-    for first in (0, 1):
-        counted = tuple(str(k + first) for k in range(len(labels)))
-        if set(counted) == set(labels):
-            return counted
-    return tuple(labels)
+    counted = (positions([len(labels)], first)[0] for first in (0, 1))
+    return next((numbers for numbers in counted if set(numbers) == set(labels)), tuple(labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +183,8 @@ class NamedDraws:
         Returns the draws of one parameter.
     chain, draw : ndarray of int, shape (chains * draws,), optional
         Labels of each draw.
-    weights, cost, divergent, energy : ndarray, shape (chains * draws,), optional
-        As in `Sample`.
+    per_draw : dict of str to ndarray, shape (chains * draws,)
+        Weights, cost, divergent and energy, as in `Sample`.
     unlabelled : collection of str
         Parameters with default labels. Labels of a model are assigned to them by position.
     """
@@ -199,10 +195,7 @@ class NamedDraws:
     read: Callable[[str], NDArray[Any]]
     chain: NDArray[Any] | None = None
     draw: NDArray[Any] | None = None
-    weights: NDArray[Any] | None = None
-    cost: NDArray[Any] | None = None
-    divergent: NDArray[Any] | None = None
-    energy: NDArray[Any] | None = None
+    per_draw: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     unlabelled: Collection[str] = ()
 
     def variable(self, name: str) -> Variable:
@@ -226,28 +219,24 @@ class NamedDraws:
         if name:
             return indexed(name, labels)
         plain = indexed("", labels)
-        unnamed = not labels or all(axis == tuple(map(str, range(len(axis)))) for axis in labels)
+        unnamed = labels == positions(tuple(map(len, labels)))
         return default_names(len(plain)) if unnamed else tuple(each.strip("[]") for each in plain)
 
-    def with_weights(self, name: str | None, *, is_joined: bool = False) -> NamedDraws:
-        """Return the draws with a variable as their weights.
-
-        The draws are unchanged for None or "none".
+    def with_weights(self, selection: Selection) -> NamedDraws:
+        """Return the draws with the selected variable, if any, as their weights.
 
         Raises
         ------
         InputError
-            If there is no such variable with one number per draw, or `weights_from` refuses it.
+            If there is no such variable with one number per draw, or it does not hold weights.
         """
-        if name in (None, "none"):
+        scalars = [name for name, labels in self.labels.items() if labels == ()]
+        weights = weight_column(scalars, self.source, selection, None)
+        if weights is None:
             return self
-        if self.labels.get(str(name)) != ():
-            hint = did_you_mean(str(name), self.labels)
-            raise InputError(f'{self.source} has no variable "{name}" of weights with one number per draw{hint}')
-        values = self.variable(str(name)).values.reshape(-1)
-        weights = weights_from(values, str(name), self.source, is_joined=is_joined).astype(np.float64)
-        labels = {each: own for each, own in self.labels.items() if each != name}
-        return replace(self, labels=labels, weights=weights)
+        values = weights_from(self.variable(weights).rows, weights, self.source)
+        labels = {name: own for name, own in self.labels.items() if name != weights}
+        return replace(self, labels=labels, per_draw={**self.per_draw, "weights": values})
 
     def sample(self, selection: Selection = ALL) -> Sample:
         """Return the draws as a sample with one column per entry.
@@ -259,32 +248,23 @@ class NamedDraws:
         InputError
             If a value is not finite, or two columns have the same name.
         """
-        if selection.weights is not None:
-            weighted = self.with_weights(selection.weights, is_joined=selection.is_joined)
-            return weighted.sample(Selection(selection.columns))
         if 0 in self.lead:
             raise InputError(f"{self.source} is empty: {self.lead[0]} chains of {self.lead[1]} draws")
+        draws = self.with_weights(selection)
         header: list[str] = []
-        spans: dict[str, range] = {}
-        for name in self.labels:
-            names = self.columns(name)
-            spans[name] = range(len(header), len(header) + len(names))
+        spans: dict[str, slice] = {}
+        for name in draws.labels:
+            names = draws.columns(name)
+            spans[name] = slice(len(header), len(header) + len(names))
             header += names
-        extra = {
-            name: column
-            for name, column in zip(EXTRA_COLUMNS, (getattr(self, each) for each in PER_DRAW), strict=True)
-            if column is not None
-        }
-        layout = lay_out([*header, *extra], self.source, selection, tuple(extra))
-        values = np.full((self.lead[0] * self.lead[1], len(layout.header)), np.nan)
-        used = set(layout.used)
+        layout = lay_out(header, self.source, selection, {})
+        values = np.full((math.prod(self.lead), len(header)), np.nan)
+        is_used = np.isin(np.arange(len(header)), layout.used)
         for name, span in spans.items():
-            if not used.isdisjoint(span):
-                values[:, span.start : span.stop] = self.variable(name).values.reshape(len(values), -1)
-        for name, column in extra.items():
-            require_numbers(column, f'variable "{name}"', self.source, "remove it")
-            values[:, layout.reserved[name]] = column
-        return sample_from_table(values, layout, self.source, self._place, chain=self.chain, draw=self.draw)
+            if is_used[span].any():
+                values[:, span] = draws.variable(name).rows.reshape(len(values), -1)
+        labels = {"chain": self.chain, "draw": self.draw}
+        return sample_from_table(values, layout, self.source, self._place, **labels, **draws.per_draw)
 
     def _place(self, row: int) -> str:
         chain = "" if self.chain is None else f"chain {self.chain[row]}, "

@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.arguments import require_unmasked
-from steinkit.containers.columns import DIAGNOSTICS
+from steinkit.containers.columns import DIAGNOSTICS, PER_DRAW_COLUMNS
 from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
 from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
-LABELS = "steinkit_labels"
-"""Attribute of datasets that steinkit wrote: which of chain and draw are labels of the sample."""
-RESERVED = "steinkit_reserved"
-"""Attribute of datasets that steinkit wrote: variables that are not parameters."""
-STATS = "sample_stats"
-"""Group of ArviZ with the sampler's statistics of each draw."""
-STATISTICS = ("diverging", "energy")
+LABELS_MARK = "steinkit_labels"
+"""Attribute of datasets written by steinkit, with those of the names chain and draw that are labels of the sample."""
+PER_DRAW_MARK = "steinkit_reserved"
+"""Attribute of datasets written by steinkit, with the names of the variables that are not parameters."""
+_POSTERIOR, _STATS = "posterior", "sample_stats"
+_STATISTICS = {"diverging": "divergent", "energy": "energy"}
+"""Variables of ArviZ with statistics of a sampler, and the attributes of `Sample` that hold them."""
 
 
 def is_xarray(draws: Any) -> bool:
@@ -54,30 +53,54 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
     InputError
         If there is no such group, or no variable with the dimension draw.
     """
-    kind = type(draws).__name__
+    source = f"the {type(draws).__name__}"
     if is_tree(draws):
-        found = from_dataset(_group_of(draws, group), f"group {group} of the {kind}")
-        with suppress(InputError):  # without statistics
-            found = with_statistics(found, _group_of(draws, STATS)) if group == "posterior" else found
-        return found
+        return from_groups(_groups(draws), group, source)
     if _is_array(draws):
         draws = draws.to_dataset(name="" if draws.name is None else draws.name)
-    return from_dataset(draws, f"the {kind}")
+    return from_dataset(draws, source)
 
 
-def with_statistics(draws: NamedDraws, dataset: Any) -> NamedDraws:
-    """Return draws with the divergences and energies of a dataset.
+def _groups(tree: Any) -> dict[str, Any]:
+    """Return the datasets of an InferenceData or DataTree by their paths.
 
-    The draws are unchanged if the dataset has other labels.
+    The path of the root is empty.
+    """
+    if callable(tree.groups):
+        return {name: tree[name] for name in tree.groups()}
+    return {node.path.removeprefix(tree.path).strip("/"): node.to_dataset() for node in tree.subtree}
+
+
+def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraws:
+    """Return the draws of a group, with the divergences and energies of a posterior.
+
+    Parameters
+    ----------
+    groups : dict of str to Dataset
+        The empty name is that of the root, which may be the posterior itself.
+    group : str
+    source : str
+        Name of all groups together, for messages.
 
     Raises
     ------
     InputError
-        If the dataset has no statistics of draws.
+        If there is no such group, or no variable with the dimension draw.
     """
-    stats = from_dataset(dataset[[name for name in STATISTICS if name in dataset.data_vars]], STATS)
-    same = all(np.array_equal(getattr(draws, each), getattr(stats, each)) for each in ("chain", "draw"))
-    return replace(draws, divergent=stats.divergent, energy=stats.energy) if same else draws
+    if group == _POSTERIOR and group not in groups and "" in groups and groups[""].data_vars:
+        return from_dataset(groups[""], source)
+    if group not in groups:
+        names = [name for name in groups if name]
+        hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: select one with group= (--group)"
+        raise InputError(f'{source} has no group "{group}"{hint}')
+    draws = from_dataset(groups[group], f"group {group} of {source}")
+    if group == _POSTERIOR and _STATS in groups:
+        with suppress(InputError):  # without statistics of draws
+            names = [name for name in _STATISTICS if name in groups[_STATS].data_vars]
+            stats = from_dataset(groups[_STATS][names], _STATS)
+            if all(np.array_equal(getattr(draws, each), getattr(stats, each)) for each in ("chain", "draw")):
+                return replace(draws, per_draw={**draws.per_draw, **stats.per_draw})
+    return draws
 
 
 def from_dataset(dataset: Any, source: str) -> NamedDraws:
@@ -89,48 +112,26 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
     shape, chain, draw = _layout(dataset, lead)
 
-    def read(name: str) -> NDArray[Any]:
+    def read(name: Any) -> NDArray[Any]:
         array: NDArray[Any] = dataset[name].transpose(*lead, ...).values
         return array.reshape(*shape, *array.shape[len(lead) :])
 
-    given = {str(name): name for name in names}
-    reserved = str(dataset.attrs.get(RESERVED, "")).split()
-    if "diverging" in names and set(dataset["diverging"].dims) == set(lead):
-        reserved += STATISTICS
-    extra = {name: read(name).reshape(-1) for name in names if name in reserved}
-    kept = str(dataset.attrs.get(LABELS, "chain draw")).split()
+    marked = dataset.attrs.get(PER_DRAW_MARK)
+    fields = {name: own for name, own in PER_DRAW_COLUMNS.items() if name in str(marked).split()}
+    if marked is None and "diverging" in names and set(dataset["diverging"].dims) == set(lead):
+        fields |= _STATISTICS
+    given = {str(name): name for name in names if name not in fields}
+    kept = str(dataset.attrs.get(LABELS_MARK, "chain draw")).split()
     return NamedDraws(
         source=source,
-        labels={str(name): _labels(dataset, name, lead) for name in names if name not in extra},
+        labels={name: _labels(dataset, own, lead) for name, own in given.items()},
         lead=shape,
         read=lambda name: read(given[name]),
         chain=chain if "chain" in kept else None,
         draw=draw if "draw" in kept else None,
-        weights=extra.get("weight"),
-        cost=extra.get("cost"),
-        divergent=extra.get("divergent__", extra.get("diverging")),
-        energy=extra.get("energy__", extra.get("energy")),
-        unlabelled=[str(name) for name in names if _is_unlabelled(dataset, name, lead)],
+        per_draw={own: read(name).reshape(-1) for name, own in fields.items() if name in names},
+        unlabelled=[name for name, own in given.items() if _is_unlabelled(dataset, own, lead)],
     )
-
-
-def _group_of(tree: Any, group: str) -> Any:
-    """Return a group as a Dataset.
-
-    A DataTree without the group "posterior" may be the posterior itself.
-    """
-    if callable(tree.groups):
-        names = list(tree.groups())
-    else:  # xarray gives paths from the root
-        own = tree.path.rstrip("/") + "/"
-        names = [path.removeprefix(own) for path in tree.groups if path.startswith(own) and path != own]
-    if group in names:
-        found = tree[group]
-        return found.to_dataset() if hasattr(found, "to_dataset") else found
-    if group == "posterior" and hasattr(tree, "to_dataset") and tree.to_dataset().data_vars:
-        return tree.to_dataset()
-    hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: select one with group= (--group)"
-    raise InputError(f'the {type(tree).__name__} has no group "{group}"{hint}')
 
 
 def _lead(dataset: Any, source: str) -> tuple[str, ...]:
@@ -168,11 +169,16 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 
     Positions are returned if the labels do not distinguish the entries.
     """
-    array = dataset[name]
-    own = [dim for dim in array.dims if dim not in lead]
-    labels = tuple(_along(dataset, dim) if dim in dataset.coords else positions([array.sizes[dim]])[0] for dim in own)
+    own = [dim for dim in dataset[name].dims if dim not in lead]
+    labels = tuple(_along(dataset, dim) for dim in own)
     names = indexed("", labels)
-    return labels if len(set(names)) == len(names) else positions([array.sizes[dim] for dim in own])
+    return labels if len(set(names)) == len(names) else positions([dataset.sizes[dim] for dim in own])
+
+
+def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
+    """Return the labels along an axis, or positions if the labels are not distinct."""
+    labels = tuple(each.decode() if isinstance(each, bytes) else str(each) for each in dataset[dim].values)
+    return labels if len(set(labels)) == len(labels) else positions([len(labels)])[0]
 
 
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
@@ -181,16 +187,11 @@ def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
     The defaults of ArviZ count positions from 0. Their order does not matter.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
-    counted = positions([dataset.sizes[dim] for dim in own])
     return all(
-        dim not in dataset.coords or (dim == f"{name}_dim_{k}" and sorted(_along(dataset, dim)) == sorted(counted[k]))
+        dim not in dataset.coords
+        or (dim == f"{name}_dim_{k}" and {*_along(dataset, dim)} == {*positions([dataset.sizes[dim]])[0]})
         for k, dim in enumerate(own)
     )
-
-
-def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
-    labels = tuple(each.decode() if isinstance(each, bytes) else str(each) for each in dataset[dim].values)
-    return labels if len(set(labels)) == len(labels) else positions([len(labels)])[0]
 
 
 def is_ensemble(draws: Any) -> bool:
@@ -219,7 +220,6 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
         given = sampler.get_chain(**kept)
     except AttributeError as error:
         raise InputError(f"the {kind} holds no draws: {error}") from None
-    require_unmasked(given, f"draws of the {kind}")
     chain = np.asarray(given)
     if chain.ndim != 3 or not len(chain):
         raise InputError(
@@ -257,12 +257,12 @@ def from_stan_fit(fit: Any) -> NamedDraws:
     stats = getattr(fit, "sample_and_sampler_param_names", ())
     return NamedDraws(
         source="the PyStan fit",
-        labels={name: tuple(tuple(str(k + 1) for k in range(n)) for n in shape) for name, shape in shapes.items()},
+        labels={name: positions(shape, 1) for name, shape in shapes.items()},
         lead=(fit.num_chains, draws),
         read=read,
         chain=chain,
         draw=draw,
-        **{own: read(name).reshape(-1) for name, own in DIAGNOSTICS.items() if name in stats},
+        per_draw={own: read(name).reshape(-1) for name, own in DIAGNOSTICS.items() if name in stats},
     )
 
 

@@ -7,8 +7,7 @@ Columns of a data frame have the same meaning as in CSV files. The levels chain 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +17,13 @@ from steinkit.arguments import require_type, require_unmasked
 from steinkit.containers import objects
 from steinkit.containers.columns import (
     ALL,
+    LABELS,
     Selection,
     choose,
     lay_out,
     require_distinct,
     require_numbers,
     sample_from_table,
-    tell_taken,
     weight_column,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
@@ -35,7 +34,6 @@ DrawsLike: TypeAlias = Any
 """Input of `as_sample`: a Sample, array_like, or an object of another package."""
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
-_SHOWN = 8  # arrays, in messages
 _CORRELATED = 5.0  # standard errors of an autocorrelation, above which neighbors are dependent
 _SOURCE = "the sample"
 _AMBIGUOUS = 'State dims=("chain", "draw") or dims=("draw", "chain") of as_sample(draws, dims=...)'
@@ -96,7 +94,7 @@ def as_sample(
     selection = Selection(columns, weights)
     found = _read(draws, group, dims, selection, None)
     if isinstance(found, NamedDraws):
-        return found.sample(Selection(columns))
+        return found.sample(selection)
     return found if columns is None else found.select([found.names[k] for k in choose(found.names, columns, _SOURCE)])
 
 
@@ -139,38 +137,30 @@ def _read(
     Other draws are returned as a sample.
     """
     dims = require_dims(dims)
+    kind = type(draws).__name__
     require_type(str, "the name of a group", group=group)
     if group != "posterior" and not objects.is_tree(draws):
-        raise UsageError(f"group= selects a group of an InferenceData or DataTree; got {type(draws).__name__}")
+        raise UsageError(f"group= selects a group of an InferenceData or DataTree; got {kind}")
     if not isinstance(draws, Sample | np.ndarray):
-        if objects.is_xarray(draws):
-            _refuse_dims(draws, dims)
-            return objects.from_xarray(draws, group).with_weights(selection.weights)
         for method in ("to_sample", "draws_pd"):  # results of steinkit's samplers, and fits of CmdStanPy
             draws = getattr(draws, method)() if callable(getattr(draws, method, None)) else draws
-        _, read = next((each for each in _SAMPLERS if each[0](draws)), (None, None))
-        draws = draws if read is None else read(draws)
-    if isinstance(draws, Mapping):
-        return from_mapping(draws, dims, shapes, selection)
-    if not isinstance(draws, Sample | NamedDraws | np.ndarray) and is_frame(draws):
-        return from_frame(draws, selection)
-    if selection.weights is not None:
-        raise UsageError(f"weights= names a column or variable; got {type(draws).__name__} without named columns")
-    if isinstance(draws, Sample | NamedDraws):
-        _refuse_dims(draws, dims)
-        return draws
-    return from_array(draws, dims)
-
-
-_SAMPLERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], NamedDraws | Sample]], ...] = (
-    (objects.is_stan_fit, objects.from_stan_fit),
-    (objects.is_ensemble, objects.from_ensemble),
-)
-
-
-def _refuse_dims(draws: Any, dims: Sequence[str] | None) -> None:
+        if objects.is_xarray(draws):
+            draws = objects.from_xarray(draws, group)
+        elif objects.is_stan_fit(draws):
+            draws = objects.from_stan_fit(draws)
+        elif objects.is_ensemble(draws):
+            draws = objects.from_ensemble(draws)
+        elif isinstance(draws, Mapping):
+            return from_mapping(draws, dims, shapes, selection)
+        elif is_frame(draws):
+            return from_frame(draws, selection)
+    if selection.weights is not None and not isinstance(draws, NamedDraws):
+        raise UsageError(f"weights= names a column or variable; got {kind} without named columns")
+    if not isinstance(draws, Sample | NamedDraws):
+        return from_array(draws, dims)
     if dims is not None:
-        raise UsageError(f"dims= applies to arrays and dicts of arrays, not to {type(draws).__name__}; omit it")
+        raise UsageError(f"dims= applies to arrays and dicts of arrays, not to {kind}; omit it")
+    return draws
 
 
 def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -191,8 +181,6 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
 
     ``what`` is the name of the draws in messages, in the plural.
     """
-    if isinstance(draws, str | bytes | PurePath):
-        raise InputError(f"expected {what} as an array, got the text {str(draws)!r}; read a file with read_sample")
     if isinstance(draws, list | tuple):  # NumPy joins arrays without their masks
         require_unmasked(draws, what)
         for each in draws:
@@ -207,10 +195,10 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
         raise InputError(f"expected {what} with the same number of coordinates, got rows of different length") from None
     except (TypeError, RuntimeError) as error:  # a tensor that requires its gradient or is on another device
         raise InputError(f"{what} cannot be converted to an array: {error}") from None
-    if array.dtype.kind == "O" and array.ndim == 0:
+    if array.dtype.kind in "OUS" and array.ndim == 0:
         raise InputError(
             f"expected {what} as a Sample, an array of real numbers, a dict of arrays, a data frame, or an object of "
-            f"xarray or ArviZ, got {type(draws).__name__}"
+            f"xarray or ArviZ, got {type(draws).__name__}; read a file with read_sample"
         )
     return array
 
@@ -242,7 +230,7 @@ def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
 
 def from_mapping(
     draws: Mapping[Any, Any],
-    dims: Sequence[str] | None,
+    dims: tuple[str, ...] | None,
     shapes: Mapping[str, tuple[int, ...]] | None,
     selection: Selection,
 ) -> NamedDraws:
@@ -267,30 +255,31 @@ def from_mapping(
     if dims is None:
         _require_draws_lead(arrays, source)
         dims = ("draw",)
-    leads = {name: each.shape[: len(dims)] for name, each in arrays.items()}
-    lead = next(iter(leads.values()))
-    if len(lead) < len(dims) or len(set(leads.values())) > 1:
-        found = [f'"{name}" {each.shape}' for name, each in arrays.items()]
-        raise InputError(
-            f"{source}: expected arrays with the same {' and '.join(dims)} axes in front, got "
-            f"{', '.join(found[:_SHOWN])}"
-        )
-    if dims == ("draw", "chain"):
-        arrays, lead = {name: each.swapaxes(0, 1) for name, each in arrays.items()}, lead[::-1]
+    leads = {each.shape[: len(dims)] for each in arrays.values()}
+    if len(leads) > 1 or len(leads.pop()) < len(dims):
+        found = listed([f"{name} {each.shape}" for name, each in arrays.items()])
+        raise InputError(f"{source}: expected arrays with the same {' and '.join(dims)} axes in front, got {found}")
+    scalars = [name for name, each in arrays.items() if each.ndim == len(dims) and name not in known]
+    weight_column(scalars, source, selection, ())  # an array that may hold weights is an error
+    arrays = {name: _chains_first(each, dims) for name, each in arrays.items()}
+    lead = next(iter(arrays.values())).shape[:2]
     chain, draw = (None, None) if len(dims) == 1 else row_labels(range(lead[0]), range(lead[1]))
-    shape = (1, lead[0]) if len(dims) == 1 else (lead[0], lead[1])
-    own = {name: each.shape[len(dims) :] for name, each in arrays.items()}
-    scalars = [name for name, each in own.items() if each == () and name not in known]
-    weights = weight_column(scalars, source, selection, ())
     return NamedDraws(
         source=source,
-        labels={name: positions(each) for name, each in own.items()},
-        lead=shape,
-        read=lambda name: arrays[name].reshape(*shape, *own[name]),
+        labels={name: positions(each.shape[2:]) for name, each in arrays.items()},
+        lead=lead,
+        read=arrays.__getitem__,
         chain=chain,
         draw=draw,
         unlabelled=tuple(arrays),
-    ).with_weights(weights)
+    )
+
+
+def _chains_first(array: NDArray[Any], dims: tuple[str, ...]) -> NDArray[Any]:
+    """Return draws of shape (chains, draws, ...); ``dims`` names their leading axes."""
+    if len(dims) == 1:
+        return array[None]
+    return array.swapaxes(0, 1) if dims == ("draw", "chain") else array
 
 
 def _entry(name: Any, values: Any, source: str) -> NDArray[Any]:
@@ -308,11 +297,8 @@ def _dims_by_shapes(
     """Return one or two leading dimensions that match the shapes of a model."""
     leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
     if leads not in ({1}, {2}):
-        found = [f'"{name}" {each.shape}, one draw {shapes[name]}' for name, each in arrays.items()]
-        raise InputError(
-            f"{source}: expected one leading axis (draws) or two (chains, draws) in all arrays, got "
-            f"{', '.join(found[:_SHOWN])}"
-        )
+        found = listed([f"{name} {each.shape}, one draw {shapes[name]}" for name, each in arrays.items()])
+        raise InputError(f"{source}: expected leading axes (draws) or (chains, draws) in all arrays, got {found}")
     if leads == {2}:
         name, first = next(iter(arrays.items()))
         _require_chains_lead(first, f'"{name}" of shape {first.shape}')
@@ -324,10 +310,10 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
 
     Such arrays have a common second axis that is longer than the first.
     """
-    lead = {array.shape[:2] for array in arrays.values()}
-    if len(lead) != 1 or any(array.ndim < 2 for array in arrays.values()):
+    first, *others = {array.shape[:2] for array in arrays.values()}
+    if others or len(first) < 2:
         return
-    ((chains, draws),) = lead
+    chains, draws = first
     if draws > chains:
         raise InputError(
             f"{source}: all arrays begin with the axes ({chains}, {draws}), which may be {chains} draws of {draws} "
@@ -387,11 +373,10 @@ def from_frame(frame: Any, selection: Selection) -> Sample:
     if _is_series(frame):
         frame = frame.to_frame()
     source = f"the {type(frame).__name__}"
-    found = {**_index_levels(frame, source), **_columns(frame, source)}
+    found = _columns(frame, source)
     if not len(frame):
         raise InputError(f"{source} is empty; expected at least one draw")
     layout = lay_out(tuple(found), source, selection)
-    tell_taken(layout.taken)
     values = np.full((len(frame), len(layout.header)), np.nan)
     for k in layout.used:
         name = layout.header[k]
@@ -400,36 +385,27 @@ def from_frame(frame: Any, selection: Selection) -> Sample:
 
 
 def _columns(frame: Any, source: str) -> dict[str, Any]:
-    """Return the columns by name; numbers from 0 are default names."""
-    given = list(frame.columns)
-    if given == list(range(len(given))):
-        names: Sequence[str] = default_names(len(given))
-    else:
-        names = given
-        for each in given:
-            if not isinstance(each, str):
-                raise InputError(f"{source}: expected column names that are strings, got {each!r}; set frame.columns")
-    require_distinct(names, source)
-    return {name: frame[label] for name, label in zip(names, given, strict=True)}
+    """Return the levels chain and draw of the index, and the columns by name.
 
-
-def _index_levels(frame: Any, source: str) -> dict[str, Any]:
-    """Return the levels chain and draw of the index.
-
-    Raises InputError for other levels, which mean several rows per draw.
+    Numbers from 0 are default names. Raises InputError for other levels, which mean several rows per draw.
     """
-    index = getattr(frame, "index", None)
-    names = [name for name in getattr(index, "names", ()) if name is not None]
-    if index is None or not {"chain", "draw"} & set(names):
-        return {}
-    others = [str(name) for name in names if name not in ("chain", "draw")]
-    if others:
+    given = list(frame.columns)
+    names: Sequence[Any] = default_names(len(given)) if given == list(range(len(given))) else given
+    for each in names:
+        if not isinstance(each, str):
+            raise InputError(f"{source}: expected column names that are strings, got {each!r}; set frame.columns")
+    require_distinct(names, source)
+    index: Any = getattr(frame, "index", None)
+    levels = [name for name in getattr(index, "names", ()) if name is not None]
+    labels = [name for name in LABELS if name in levels]
+    others = [str(name) for name in levels if name not in LABELS]
+    if labels and others:
         raise InputError(
             f"{source}: expected one row per draw, got several with different {listed(others)} in the index; use "
             f'frame.unstack("{others[0]}") or the xarray object'
         )
-    taken = list(frame.columns)
-    return {name: index.get_level_values(name) for name in names if name not in taken}
+    found = {name: index.get_level_values(name) for name in labels if name not in names}
+    return found | {name: frame[label] for name, label in zip(names, given, strict=True)}
 
 
 def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
@@ -457,5 +433,5 @@ def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedD
         read=read,
         chain=sample.chain,
         draw=sample.draw,
-        **{name: getattr(sample, name) for name in PER_DRAW},
+        per_draw={name: getattr(sample, name) for name in PER_DRAW if getattr(sample, name) is not None},
     )

@@ -1,8 +1,8 @@
 """Samples in files: CSV, NPZ, NPY, Stan CSV, NetCDF and Zarr.
 
 `streams` reads and writes bytes. One module per format converts bytes to a `Sample` and back. `read_sample` and
-`write_sample` select the format. Several files are the chains of one sample. The meaning of column names is defined in
-`containers`, which files share with data frames.
+`write_sample` select the format. Several files can hold the chains of one sample. The meaning of column names is
+defined in `containers`, because files share it with data frames.
 """
 
 from __future__ import annotations
@@ -11,51 +11,43 @@ import glob
 import gzip
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from steinkit.containers.columns import Selection, make_sample
-from steinkit.errors import InputError, OutputError, UsageError, listed
-from steinkit.files.streams import Place, is_standard, is_zarr, name_of, read_bytes, unpacked, write_bytes
+from steinkit.containers.columns import Selection, first_repeated
+from steinkit.errors import InputError, UsageError, listed
+from steinkit.files.csv_format import read_csv, write_csv
+from steinkit.files.grouped import read_netcdf, read_zarr, write_netcdf
+from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
+from steinkit.files.stan import read_stan
+from steinkit.files.streams import Place, is_zarr, name_of, path_of, read_bytes, unpacked, write_bytes
 from steinkit.sample import PER_DRAW, Integers, Sample
 
 
 @dataclass(frozen=True)
 class _Format:
-    """A file format: its module and the endings of its file names."""
+    """A file format: its reader, its writer, and the endings of its file names."""
 
-    module: str
-    endings: tuple[str, ...]
+    read: Callable[..., Sample]
+    write: Callable[[Sample, str], bytes] | None
+    endings: tuple[str, ...] = ()
     is_binary: bool = True
-    is_folder: bool = False
     has_groups: bool = False
-    is_written: bool = True
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """Return the function ``read_...`` or ``write_...`` of the format."""
-        return getattr(import_module(f"steinkit.files.{self.module}"), name)  # type: ignore[no-any-return]
 
 
 FORMATS = {
-    "csv": _Format("csv_format", (".csv",), is_binary=False),
-    "npz": _Format("numpy_format", (".npz",)),
-    "npy": _Format("numpy_format", (".npy",)),
-    "stan": _Format("stan", (), is_binary=False, is_written=False),
-    "netcdf": _Format("grouped", (".nc", ".netcdf", ".h5"), has_groups=True),
-    "zarr": _Format("grouped", (".zarr",), is_folder=True, has_groups=True, is_written=False),
+    "csv": _Format(read_csv, write_csv, (".csv",), is_binary=False),
+    "npz": _Format(read_npz, write_npz, (".npz",)),
+    "npy": _Format(read_npy, write_npy, (".npy",)),
+    "stan": _Format(read_stan, None, is_binary=False),
+    "netcdf": _Format(read_netcdf, write_netcdf, (".nc", ".netcdf", ".h5"), has_groups=True),
+    "zarr": _Format(read_zarr, None, (".zarr",), has_groups=True),
 }
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
-
-
-def format_names() -> tuple[str, ...]:
-    """Return the names of the formats."""
-    return tuple(FORMATS)
 
 
 def read_sample(
@@ -73,7 +65,7 @@ def read_sample(
     source : path, "-" or open file, or a sequence of these
         ``"-"`` is standard input. The files of a sequence, or those that match a pattern such as ``"fit-*.csv"``, are
         chains of one sample. They keep their chain labels if those are distinct; otherwise chains are numbered from 0.
-        Files that end in .gz are decompressed.
+        Files compressed by gzip are decompressed.
     format : {"csv", "npz", "npy", "stan", "netcdf", "zarr"}, optional
         By default determined by the ending: .csv, .npz, .npy, .zarr, or .nc, .netcdf and .h5. A .csv file with the
         leading comments of Stan is Stan CSV. A stream without such an ending is CSV.
@@ -121,8 +113,7 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
     found: list[Place] = []
     for each in given:
         found += (matching_files(each) if isinstance(each, str | os.PathLike) else []) or [each]
-    counts = Counter(os.fspath(each) for each in found if isinstance(each, str | os.PathLike))
-    twice = next((name for name, count in counts.items() if count > 1), None)
+    twice = first_repeated([os.fspath(each) for each in found if isinstance(each, str | os.PathLike)])
     if twice is not None:
         raise UsageError(f"expected different files as chains, got {twice} twice")
     return found
@@ -133,18 +124,17 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
     form = FORMATS[chosen]
     if group is not None and not form.has_groups:
         raise UsageError(f"{name}: format {chosen} has no groups; omit group= (--group)")
-    options = {"group": group} if form.has_groups else {}
-    read = form.function(f"read_{chosen}")
-    if form.is_folder:
-        if is_standard(source) or not isinstance(source, str | os.PathLike):
+    if chosen == "zarr":
+        path = path_of(source)
+        if path is None:
             raise UsageError(f"{name}: expected the path of a Zarr folder, got a stream")
-        return read(Path(source), name, selection, **options)  # type: ignore[no-any-return]
+        return read_zarr(path, name, selection, group)
     data = unpacked(read_bytes(source, binary=form.is_binary), name)
     if not data:
         raise InputError(f"{name} is empty; expected a sample of at least one draw")
     if format is None and chosen == "csv" and is_stan(data):
-        read = FORMATS["stan"].function("read_stan")
-    return read(data, name, selection, **options)  # type: ignore[no-any-return]
+        form = FORMATS["stan"]
+    return form.read(data, name, selection, **({"group": group} if form.has_groups else {}))
 
 
 def is_stan(data: bytes) -> bool:
@@ -191,24 +181,15 @@ def write_sample(
     >>> stream.getvalue()
     'mu,tau\n0.5,1.5\n'
     """
-    chosen = _format_of(destination, format, "output")
-    name = name_of(destination, "output")
-    if not FORMATS[chosen].is_written:
-        writable = ", ".join(each for each, form in FORMATS.items() if form.is_written)
+    chosen, name = _format_of(destination, format, "output"), name_of(destination, "output")
+    write = FORMATS[chosen].write
+    if write is None:
+        writable = ", ".join(each for each, form in FORMATS.items() if form.write)
         raise UsageError(f"{name}: expected a format that is written ({writable}), got {chosen}")
-    try:
-        data = FORMATS[chosen].function(f"write_{chosen}")(sample, name)
-    except OSError as error:  # the temporary file of NetCDF
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(f"{name} cannot be written: {error}; free space for temporary files") from error
-    packed = name.lower().endswith(".gz")
-    # without a time stamp, so identical samples give identical files
-    write_bytes(
-        destination,
-        gzip.compress(data, mtime=0) if packed else data,
-        binary=packed or FORMATS[chosen].is_binary,
-    )
+    data, packed = write(sample, name), name.lower().endswith(".gz")
+    if packed:
+        data = gzip.compress(data, mtime=0)  # without a time stamp, so identical samples give identical files
+    write_bytes(destination, data, binary=packed or FORMATS[chosen].is_binary)
 
 
 def _format_of(place: Place, format: str | None, standard: str) -> str:
@@ -221,12 +202,9 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
     for known, form in FORMATS.items():
         if ending in form.endings:
             return known
-    if is_standard(place) or not isinstance(place, (str, os.PathLike)):
-        return "csv"
-    if is_zarr(Path(place)):
-        return "zarr"
-    if Path(place).is_dir():
-        raise UsageError(f"{name} is a folder; name a file of draws, such as {os.path.join(name, 'draws.csv')}")
+    path = path_of(place)
+    if path is None or path.is_dir():
+        return "zarr" if path and is_zarr(path) else "csv"
     endings = ", ".join(f"{known} ({' '.join(form.endings)})" for known, form in FORMATS.items() if form.endings)
     raise UsageError(
         f"{name}: unknown ending {ending!r}; rename the file, or state format= (--format), such as {endings}"
@@ -275,7 +253,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
                 f"{sources[0]} and {source} have different coordinates: only one of them has {listed(stray, most=3)}; "
                 "select common ones with columns= (--columns)"
             )
-    ordered = [each if each.names == first.names else each.select(first.names) for each in samples]
+    ordered = [each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
     for name in (*PER_DRAW, "scores"):
         found = [getattr(each, name) for each in ordered]
@@ -284,37 +262,27 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
             fields[name] = np.concatenate(found)
         elif len(without) < len(sources):
             raise InputError(f"expected {name} in all files of one sample or in none of them; {without[0]} has none")
-    chains = _chains(ordered)
-    draws = [_draws(each, chain) for each, chain in zip(ordered, chains, strict=True)]
-    return make_sample(
-        f"{sources[0]} to {sources[-1]}",
-        **fields,
-        chain=np.concatenate(chains),
-        draw=np.concatenate(draws),
-        names=first.names,
-    )
+    chains = _chain_labels(ordered)
+    draws = [_counted(chain) if each.draw is None else each.draw for each, chain in zip(ordered, chains, strict=True)]
+    return Sample(**fields, chain=np.concatenate(chains), draw=np.concatenate(draws), names=first.names)
 
 
-def _chains(samples: Sequence[Sample]) -> list[Integers]:
+def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
     """Return the chain labels of each sample.
 
     Labels of different samples are distinct.
     """
     labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
     distinct = [np.unique(each) for each in labels]
-    total = sum(map(len, distinct))
-    if all(each.chain is not None for each in samples) and len(np.unique(np.concatenate(distinct))) == total:
+    begins = np.cumsum([0, *map(len, distinct)])
+    if all(each.chain is not None for each in samples) and len(np.unique(np.concatenate(distinct))) == begins[-1]:
         return labels
-    begins = np.cumsum([0, *map(len, distinct[:-1])])
-    return [begin + np.searchsorted(known, each) for begin, known, each in zip(begins, distinct, labels, strict=True)]
+    return [begin + np.searchsorted(known, each) for begin, known, each in zip(begins, distinct, labels, strict=False)]
 
 
-def _draws(sample: Sample, chain: Integers) -> Integers:
-    """Return the numbers of the draws within each chain; by default they are counted."""
-    if sample.draw is not None:
-        return sample.draw
-    numbers = np.empty(len(sample), dtype=np.int64)
+def _counted(chain: Integers) -> Integers:
+    """Return the number of each draw within its chain, from 0."""
+    numbers = np.empty(len(chain), dtype=np.int64)
     for label in np.unique(chain):
-        rows = np.flatnonzero(chain == label)
-        numbers[rows] = np.arange(len(rows))
+        numbers[chain == label] = np.arange(np.count_nonzero(chain == label))
     return numbers

@@ -2,8 +2,8 @@
 
 Cells are separated by commas, semicolons or tabs. With semicolons or tabs, numbers may have decimal commas. The text is
 UTF-8, with or without a byte order mark. Lines that begin with ``#`` are comments before the first row of numbers, and
-errors after it. The last one before a first row of numbers is the header if it holds no numbers (`numpy.savetxt` writes
-it so). Blank lines are skipped, except within a single column, where they may stand for missing values.
+errors after it. In a file without a header, the last comment is the header if it holds no numbers, as `numpy.savetxt`
+writes it. Blank lines are skipped, except within a single column, where they may stand for missing values.
 
 Spreadsheets execute cells that begin with ``=``, ``+``, ``-`` or ``@``. Such names are written with a leading
 apostrophe, which is removed when the file is read.
@@ -18,6 +18,7 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from steinkit.containers.columns import (
     lay_out,
     require_distinct,
     sample_from_table,
-    tell_taken,
     unnamed_column,
 )
 from steinkit.errors import InputError, UsageError, listed, shortened
@@ -39,7 +39,7 @@ from steinkit.sample import Floats, Sample, default_names
 _ROWS_AT_A_TIME = 50_000
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas within are not separators: theta[1,2]
 _FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
-_MISSING = ("NA", "<NA>", "N/A", "NULL", "null", "None")
+_MISSING = ("", "NA", "<NA>", "N/A", "NULL", "null", "None")
 
 
 @dataclass
@@ -158,16 +158,11 @@ def open_table(data: bytes, source: str) -> TextTable:
                 f'{source}, line {line}: expected a header such as "{",".join(default_names(len(header)))}", got '
                 "numbers; add a header"
             )
-        header, table.lines = names, _with_first(line, text, lines)
+        header, table.lines = names, chain([(line, text)], lines)
     table.header = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in map(str.strip, header)]
     if any("\ufffd" in name for name in table.header):
         raise InputError(f"{source}, line {line} is not UTF-8 text; save the file as UTF-8 or state its format=")
     return table
-
-
-def _with_first(line: int, text: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield line, text
-    yield from lines
 
 
 def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
@@ -192,8 +187,7 @@ def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 def _sample(table: TextTable, layout: Columns) -> Sample:
     values, lines = table.rows(layout.used, layout.header)
-    tell_taken(layout.taken)
-    return sample_from_table(values, layout, table.source, where=lambda row: f"line {lines[row]}", owned=True)
+    return sample_from_table(values, layout, table.source, where=lambda row: f"line {lines[row]}")
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
@@ -265,9 +259,9 @@ def _number(cell: str, column: str, line: int, source: str) -> float:
         raise unnamed_column(source, 0)
     where, text = f'{source}, line {line}, column "{column}"', cell.strip()
     if text in _MISSING:
-        raise InputError(f"{where} is {text}, a missing value; drop that draw (R: na.omit) or deselect the column")
-    if not text:
-        raise InputError(f"{where} is empty; enter the value or drop that draw")
+        raise InputError(
+            f"{where} is {text or 'empty'}, a missing value; drop that draw (R: na.omit) or deselect the column"
+        )
     raise InputError(
         f"{where}: expected a number, got {shortened(text)}; correct it, drop that draw, or select other columns with "
         "columns= (--columns)"

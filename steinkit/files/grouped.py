@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import io
 import re
-import tempfile
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steinkit.containers.columns import ALL, EXTRA_COLUMNS, Selection, columns_of
-from steinkit.containers.objects import LABELS, RESERVED, STATS, from_dataset, with_statistics
-from steinkit.errors import InputError, ReadingWarning, SteinkitError, UsageError, did_you_mean, imported, listed
-from steinkit.files.streams import ZARR_MARKS, is_zarr
+from steinkit.containers.columns import ALL, LABELS, PER_DRAW_COLUMNS, Selection, columns_of
+from steinkit.containers.objects import LABELS_MARK, PER_DRAW_MARK, from_groups
+from steinkit.errors import InputError, ReadingWarning, UsageError, imported
+from steinkit.files.streams import ZARR_MARKS, damage_reported, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
-_GROUP = "posterior"
 # NetCDF forbids control characters, slashes and trailing blanks, HDF5 also "." and lone surrogates
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
 _AS_STORED = {"decode_times": False, "decode_timedelta": False}  # units="seconds" stays a number
@@ -54,15 +51,14 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     MissingDependencyError
         If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
     """
-    xarray = _xarray("NetCDF", "netcdf", "h5netcdf")
+    xarray, _ = _packages("NetCDF", "netcdf", "h5netcdf")
     if data.startswith(b"CDF"):
         raise InputError(f"{source} is a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)")
 
-    def read() -> Sample:
-        found = xarray.open_groups(io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
-        return _sample(found, source, selection, group)
+    def open_groups() -> Any:
+        return xarray.open_groups(io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
 
-    return _damage_reported(read, source, "NetCDF 4 file")
+    return _sample(open_groups, "NetCDF 4 file", source, selection, group)
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:
@@ -77,28 +73,25 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     MissingDependencyError
         If xarray or h5netcdf is not installed.
     """
-    xarray = _xarray("NetCDF", "netcdf", "h5netcdf")
+    _, h5netcdf = _packages("NetCDF", "netcdf", "h5netcdf")
     chains, draws = _axes(sample, target)
-    columns = columns_of(sample, reserved=("chain", "draw"))
+    columns = columns_of(sample, reserved=LABELS)
     unfit = [name for name in columns if _UNFIT.search(name)]
     if unfit:
         raise UsageError(f"{target}: {unfit[0]!r} is not a valid name of a NetCDF variable; rename it or write .npz")
-    dataset = xarray.Dataset(
-        {
-            name: (("chain", "draw"), column.reshape(len(chains), len(draws)))
-            for name, column in columns.items()
-            if name not in ("chain", "draw")
-        },
-        coords={"chain": chains, "draw": draws},
-        attrs={
-            LABELS: " ".join(name for name in ("chain", "draw") if name in columns),
-            RESERVED: " ".join(name for name in EXTRA_COLUMNS if name in columns and name not in sample.names),
-        },
-    )
-    with tempfile.TemporaryDirectory(prefix="steinkit-") as folder:
-        path = Path(folder, "sample.nc")
-        dataset.to_netcdf(path, group=_GROUP, engine="h5netcdf")
-        return path.read_bytes()
+    stream = io.BytesIO()
+    with h5netcdf.File(stream, "w") as file:
+        posterior = file.create_group("posterior")
+        posterior.dimensions = {"chain": len(chains), "draw": len(draws)}
+        posterior.attrs[LABELS_MARK] = " ".join(name for name in LABELS if name in columns)
+        stored = [name for name in PER_DRAW_COLUMNS if name in columns and name not in sample.names]
+        posterior.attrs[PER_DRAW_MARK] = " ".join(stored)
+        posterior.create_variable("chain", ("chain",), data=chains)
+        posterior.create_variable("draw", ("draw",), data=draws)
+        for name, column in columns.items():
+            if name not in LABELS:
+                posterior.create_variable(name, LABELS, data=column.reshape(len(chains), len(draws)))
+    return stream.getvalue()
 
 
 def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
@@ -106,9 +99,8 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
     The default is 0 for the chain, and counts from 0 for the draws.
     """
-    n = len(sample)
-    chain = np.zeros(n, dtype=np.int64) if sample.chain is None else sample.chain
-    draw = np.arange(n) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
+    chain = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
+    draw = np.arange(len(sample)) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
     axes = rectangle(chain, draw)
     if axes is None:
         raise UsageError(
@@ -139,56 +131,34 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     MissingDependencyError
         If xarray or zarr is not installed (``pip install 'steinkit[zarr]'``).
     """
-    xarray = _xarray("Zarr", "zarr", "zarr")
-    if not path.exists():
-        raise InputError(f"{source} does not exist; check the path")
+    xarray, _ = _packages("Zarr", "zarr", "zarr")
     if not is_zarr(path):
-        raise InputError(f"{source} is not a Zarr folder: it holds none of {', '.join(ZARR_MARKS)}; check the path")
+        raise InputError(
+            f"{source} is not a Zarr folder: there is none of {', '.join(ZARR_MARKS)} in it; check the path"
+        )
 
-    def read() -> Sample:
+    def open_groups() -> Any:
         metadata = [file for name in (".zarray", "zarr.json") for file in path.rglob(name)]
         if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would run code of the file
             raise InputError(f"{source} holds pickled Python objects, which are never unpickled; store numbers")
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
         found = xarray.open_groups(path, engine="zarr", **options)
-        found = {name: each[sorted(each.data_vars, key=str)] for name, each in found.items()}
-        return _sample(found, source, selection, group)
+        return {name: each[sorted(each.data_vars, key=str)] for name, each in found.items()}
 
-    return _damage_reported(read, source, "Zarr folder")
+    return _sample(open_groups, "Zarr folder", source, selection, group)
 
 
-def _xarray(kind: str, extra: str, engine: str) -> Any:
+def _packages(kind: str, extra: str, engine: str) -> list[Any]:
     """Import xarray and the package that it needs for a format."""
-    imported(engine, f"{kind} needs the package {engine}, which", extra)
-    return imported("xarray", f"{kind} needs the package xarray, which", extra)
+    return [imported(name, f"{kind} needs the package {name}, which", extra) for name in ("xarray", engine)]
 
 
-def _damage_reported(read: Callable[[], Sample], source: str, kind: str) -> Sample:
-    """Read a file, and convert errors of libraries to InputError.
-
-    Libraries raise various errors for damaged files.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("default", ReadingWarning)
-            return read()
-    except SteinkitError:
-        raise
-    except Exception as error:
-        raise InputError(f"{source} is not a valid {kind} ({str(error) or type(error).__name__})") from None
-
-
-def _sample(groups: dict[str, Any], source: str, selection: Selection, group: str | None) -> Sample:
-    """Return the draws in a group, given the datasets of all groups by their paths."""
-    names = [path.strip("/") for path in groups if path != "/"]
-    if group is None:
-        group = _GROUP if _GROUP in names else ""
-    elif group not in names:
-        hint = did_you_mean(group, names) or f"; it has {listed(sorted(names)) or 'no groups'}"
-        raise InputError(f'{source} has no group "{group}"{hint}')
-    draws = from_dataset(groups[f"/{group}"], source)
-    if group == _GROUP and STATS in names:
-        with suppress(InputError):  # a group without statistics per draw
-            draws = with_statistics(draws, groups[f"/{STATS}"])
-    return draws.sample(selection)
+def _sample(
+    open_groups: Callable[[], dict[str, Any]], kind: str, source: str, selection: Selection, group: str | None
+) -> Sample:
+    """Return the draws in a group; ``open_groups`` returns all groups by their paths."""
+    with damage_reported(f"{source} is not a valid {kind}"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", ReadingWarning)
+        groups = {path.strip("/"): each for path, each in open_groups().items()}
+        return from_groups(groups, "posterior" if group is None else group, source).sample(selection)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.columns import ALL, Selection, choose, make_sample, weight_column, weights_from
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, listed
-from steinkit.files.streams import require_size
+from steinkit.containers.columns import ALL, Selection, choose, weight_column, weights_from
+from steinkit.errors import InputError, UsageError, did_you_mean, listed
+from steinkit.files.streams import damage_reported, require_size
 from steinkit.sample import Sample, default_names, rectangle
 
+_DAMAGED, _REMEDY = "is not a valid NumPy file", "write arrays of numbers with numpy.savez or numpy.save"
 _ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "divergent", "energy")
 
 
@@ -48,15 +47,14 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
             f"{listed(sorted(archive.names)) or 'no arrays'}"
         )
     others = sorted(archive.names.difference(_ENTRIES))
-    known = [name for name in ("weights",) if name in archive.names]
-    weights = weight_column([*others, *known], source, selection, known)
+    weights = weight_column([*others, *archive.names.intersection(["weights"])], source, selection, ("weights",))
     for name in others:
         hint = did_you_mean(name, set(_ENTRIES) - archive.names, cutoff=0.8)
         if hint and name != weights and selection.weights is None:
             raise InputError(f'{source} holds an unknown array "{name}"{hint}; rename or remove it')
     entries = {name: archive[name] for name in _ENTRIES if name in archive.names and name != "weights"}
     if weights is not None:
-        entries["weights"] = weights_from(archive[weights], weights, source, is_joined=selection.is_joined)
+        entries["weights"] = weights_from(archive[weights], weights, source)
     return _sample(entries, source, selection)
 
 
@@ -89,8 +87,9 @@ def _arrays(sample: Sample) -> dict[str, Any]:
 def read_npy(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read NPY: points (n,), (n, d) or (chains, draws, d) without further arrays."""
     weight_column((), source, selection)
-    with _damage_reported(source):
-        return _sample({"points": _array(data, source)}, source, selection)
+    with damage_reported(f"{source} {_DAMAGED}", _REMEDY):
+        points = _array(data)
+    return _sample({"points": points}, source, selection)
 
 
 def write_npy(sample: Sample, target: str) -> bytes:
@@ -131,7 +130,7 @@ class Archive:
 
     def __init__(self, data: bytes, source: str) -> None:
         self.source = source
-        with _damage_reported(source):
+        with damage_reported(f"{source} {_DAMAGED}", _REMEDY):
             self._archive = zipfile.ZipFile(io.BytesIO(data))
         listing = self._archive.namelist()
         self.names = {name.removesuffix(".npy") for name in listing}
@@ -139,33 +138,14 @@ class Archive:
             raise InputError(f"{source} holds two arrays of the same name; remove one")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array; KeyError if there is none with this name."""
-        if name not in self.names:
-            raise KeyError(name)
-        with _damage_reported(f'{self.source}, array "{name}",'):
+        """Return an array."""
+        with damage_reported(f'{self.source}, array "{name}", {_DAMAGED}', _REMEDY):
             member = self._archive.getinfo(f"{name}.npy")
             require_size(member.file_size, self.source)
-            return _array(self._archive.read(member), self.source)
+            return _array(self._archive.read(member))
 
 
-@contextmanager
-def _damage_reported(source: str) -> Iterator[None]:
-    """Convert errors of NumPy and zipfile to InputError.
-
-    Both raise various errors for damaged files.
-    """
-    try:
-        yield
-    except SteinkitError:
-        raise
-    except Exception as error:
-        reason = str(error) or type(error).__name__
-        raise InputError(
-            f"{source} is not a valid NumPy file ({reason}); write arrays of numbers with numpy.savez or numpy.save"
-        ) from None
-
-
-def _array(data: bytes, source: str) -> NDArray[Any]:
+def _array(data: bytes) -> NDArray[Any]:
     """Return the single array in the bytes of an NPY file."""
     stream = io.BytesIO(data)
     array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
@@ -186,4 +166,7 @@ def _sample(entries: dict[str, Any], source: str, selection: Selection) -> Sampl
         for entry in ("points", "scores"):
             if entry in entries and entries[entry].ndim > 1:
                 entries[entry] = entries[entry][..., chosen]
-    return make_sample(source, **entries)
+    try:
+        return Sample(**entries)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from steinkit.containers.columns import (
     ALL,
     DIAGNOSTICS,
+    SCORE,
     Columns,
     Selection,
-    choose,
-    require_distinct,
+    lay_out,
     sample_from_table,
     weight_column,
 )
-from steinkit.errors import InputError, listed
+from steinkit.errors import InputError
 from steinkit.files.csv_format import open_table
 from steinkit.sample import Floats, Sample
 
@@ -85,7 +86,6 @@ def read_stan_file(data: bytes, source: str) -> StanFile:
     settings = dict(_SETTING.findall("\n".join(table.comments)))
     if settings.get("method") == "optimize":
         raise InputError(f"{source} holds a mode found by optimization, not draws; run Stan with method=sample")
-    require_distinct(table.header, source)
     table.lines = (each for each in table.lines if not each[1].startswith("#"))
     values, lines = table.rows(range(len(table.header)), [readable(name) for name in table.header])
     skipped = _rows_before_draws(settings, source)
@@ -104,7 +104,7 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
         return 0  # fixed_param has no warm-up, whatever num_warmup states
     warmup = settings.get("num_warmup", settings.get("warmup", "0"))
     thin = settings.get("thin", "1")
-    if not (warmup.isdecimal() and thin.isdecimal() and int(thin) > 0):
+    if not re.fullmatch(r"\d{1,9}/[1-9]\d{0,8}", f"{warmup}/{thin}"):
         raise InputError(f"{source}: expected whole numbers of warm-up and thinning, got {warmup:.40} and {thin:.40}")
     return -(-int(warmup) // int(thin))  # Stan keeps iterations 0, thin, 2 thin, ...
 
@@ -114,27 +114,19 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
         raise InputError(
             f"expected draws in {source}, got the output of CmdStan's log_prob, which holds gradients only"
         )
-    latent = latent_columns(header)
     names = [readable(name) for name in header]
-    weights = None if selection.weights is None else weight_column(names, source, selection)
     # Stan reserves only names that end in "__": a parameter called weight is a coordinate
-    kept = [k for k, name in enumerate(header) if not name.endswith("__") and names[k] != weights]
-    if not kept:
-        raise InputError(f"{source} holds only diagnostics, {listed(header)}; save the parameters as well")
-    coordinates, scores, prefix = (kept, (), "") if latent is None else (*latent[1:], "unconstrained ")
-    called = [prefix + names[k] for k in coordinates]
-    chosen = choose(called, selection.columns, source)
-    reserved = {own: header.index(name) for name, own in DIAGNOSTICS.items() if name in header}
-    if weights is not None:
-        reserved["weight"] = names.index(weights)
-    return Columns(
-        header=tuple(names),
-        names=tuple(called[k] for k in chosen),
-        coordinates=tuple(coordinates[k] for k in chosen),
-        scores=tuple(scores[k] for k in chosen) if scores else (),
-        reserved=reserved,
-        is_joined=selection.is_joined,
-    )
+    meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
+    weights = weight_column(names, source, selection, None)
+    meanings |= {} if weights is None else {weights: "weights"}
+    named = names.copy()
+    if (latent := latent_columns(header)) is not None:
+        coordinates, gradients = latent
+        meanings |= dict.fromkeys(names[coordinates.stop : gradients.start], "")  # momenta
+        for coordinate, gradient in zip(coordinates, gradients, strict=True):
+            named[coordinate] = f"unconstrained {names[coordinate]}"
+            named[gradient] = f"{SCORE}{named[coordinate]}"
+    return replace(lay_out(named, source, selection, meanings), header=tuple(names))
 
 
 def readable(name: str) -> str:
@@ -142,7 +134,8 @@ def readable(name: str) -> str:
 
     ``Sigma.1.2`` becomes ``Sigma[1,2]``. The part ``pair:1`` of a tuple becomes ``pair.1``.
     """
-    return ".".join(_readable_part(part) for part in name.split(":"))
+    parameter, index = parameter_of(name)
+    return f"{parameter}[{','.join(index)}]" if index else parameter
 
 
 def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
@@ -150,32 +143,12 @@ def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
 
     ``Sigma.1.2`` has the index (1, 2). ``pair:1.2`` is an entry of the parameter ``pair.1``.
     """
-    *outer, last = name.split(":")
+    outer, _, last = name.rpartition(":")
     head, *index = last.split(".")
-    return ".".join([*map(_readable_part, outer), head]), tuple(index)
+    return (f"{readable(outer)}.{head}" if outer else head), tuple(index)
 
 
-def _readable_part(part: str) -> str:
-    head, *index = part.split(".")
-    return head + (f"[{','.join(index)}]" if index else "")
-
-
-class LatentColumns(NamedTuple):
-    """Columns of a diagnostic file.
-
-    Attributes
-    ----------
-    log_density : int or None
-        Column of ``lp__``.
-    coordinates, gradients : range
-    """
-
-    log_density: int | None
-    coordinates: range
-    gradients: range
-
-
-def latent_columns(header: Sequence[str]) -> LatentColumns | None:
+def latent_columns(header: Sequence[str]) -> tuple[range, range] | None:
     """Return the columns of coordinates and gradients, or None.
 
     Returns None if the header is not that of a diagnostic file.
@@ -185,8 +158,4 @@ def latent_columns(header: Sequence[str]) -> LatentColumns | None:
     names = list(header[first : first + d])
     if rest or not d or list(header[first + d :]) != [mark + name for mark in ("p_", "g_") for name in names]:
         return None
-    return LatentColumns(
-        log_density=list(header).index("lp__") if "lp__" in header else None,
-        coordinates=range(first, first + d),
-        gradients=range(first + 2 * d, first + 3 * d),
-    )
+    return range(first, first + d), range(first + 2 * d, first + 3 * d)

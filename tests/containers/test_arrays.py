@@ -74,7 +74,7 @@ def test_the_axes_that_dims_names():
         ({"mu": {"a": np.zeros(3)}}, '"mu", got dict'),
         (
             {"mu": np.zeros(5), "theta": np.zeros((6, 2))},
-            r'"mu" \(5,\), "theta" \(6, 2\)',
+            r'"mu \(5,\)", "theta \(6, 2\)"',
         ),
         ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta", got <U1'),
         ({"mu": np.ma.masked_less(np.arange(3.0), 1.0)}, 'variable "mu" has 1 masked'),
@@ -104,6 +104,8 @@ def test_a_dict_of_arrays_is_read_by_name():
         sk.as_sample(draws)
     weighted = sk.as_sample(draws, weights="weight", columns=["theta"])
     np.testing.assert_array_equal(weighted.weights, np.arange(5.0))
+    other = sk.as_sample(draws | {"w": np.ones(5)}, weights="w")
+    assert (other.names[-1], other.weights.tolist()) == ("weight", [1.0] * 5)
     sample = sk.as_sample(draws, weights="none")
     assert sample.names == (
         "theta[0,0]",
@@ -142,9 +144,9 @@ def test_shapes_of_a_model_determine_the_leading_axes():
     assert two.variable("theta").values.shape == (2, 6, 4)
     assert list(two.labels) == ["theta"]
     np.testing.assert_array_equal(two.chain, np.repeat([0, 1], 6))
-    with pytest.raises(sk.InputError, match=r'"theta" \(2, 6, 4\), one draw \(2, 6, 4\)'):
+    with pytest.raises(sk.InputError, match=r'"theta \(2, 6, 4\), one draw \(2, 6, 4\)"'):
         read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
-    with pytest.raises(sk.InputError, match="leading axis"):
+    with pytest.raises(sk.InputError, match="leading axes"):
         read_draws({"theta": array[0], "mu": array[0]}, shapes={"theta": (4,), "mu": ()})
     with pytest.warns(sk.ReadingWarning, match="more chains than draws, 6 chains of 2 draws"):
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})

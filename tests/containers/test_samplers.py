@@ -70,6 +70,9 @@ def test_chains_of_a_stan_fit_without_warm_up():
     for chain in range(2):
         np.testing.assert_array_equal(sample.points[sample.chain == chain], draws[2:, chain])
     assert read_draws(fit).variable("theta").is_numbered
+    weighted = sk.as_sample(fit, weights="mu")
+    assert weighted.names == ("theta[1]", "theta[2]")
+    np.testing.assert_array_equal(weighted.weights, sample.points[:, 0])
 
 
 def test_draws_of_steinkits_own_samplers():

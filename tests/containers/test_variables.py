@@ -75,8 +75,8 @@ def test_chains_and_weights_of_a_sample_stay_with_its_variables():
     sample = sk.Sample(points, weights=np.arange(6.0), cost=np.arange(6.0), names=("theta[0]", "theta[1]"))
     found = read_draws(sample)
     np.testing.assert_array_equal(found.variable("theta").values, points)
-    np.testing.assert_array_equal(found.weights, sample.weights)
-    np.testing.assert_array_equal(found.cost, sample.cost)
+    np.testing.assert_array_equal(found.per_draw["weights"], sample.weights)
+    np.testing.assert_array_equal(found.per_draw["cost"], sample.cost)
     ragged = sk.Sample(np.arange(3.0), chain=[0, 0, 1], draw=[0, 1, 0], names=("mu",))
     assert read_draws(ragged).variable("mu").values.shape == (1, 3)
 

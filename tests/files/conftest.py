@@ -9,7 +9,7 @@ import pytest
 
 from steinkit.sample import Sample
 
-PARTS = ("points", "weights", "scores", "cost", "chain", "draw")
+PARTS = ("points", "weights", "scores", "cost", "chain", "draw", "divergent", "energy")
 
 
 def _assert_same(left: Sample, right: Sample) -> None:

@@ -107,8 +107,7 @@ def test_compressed_stan_files_and_streams(fits):
     with pytest.raises(sk.InputError, match=r"damaged\.csv\.gz is a damaged gzip"):
         sk.read_sample(damaged)
     (fits / "plain.csv.gz").write_text("x\n1\n")
-    with pytest.raises(sk.InputError, match=r"plain\.csv\.gz ends in \.gz"):
-        sk.read_sample(fits / "plain.csv.gz")
+    assert sk.read_sample(fits / "plain.csv.gz").names == ("x",)
 
 
 def test_groups_are_refused_for_formats_without_them(fits):

@@ -60,7 +60,7 @@ def test_reserved_names_are_parameters_unless_steinkit_wrote_them(netcdf: Any) -
     path = netcdf(variables)
     assert sk.read_sample(path).names == ("mu", "weight", "cost")
     np.testing.assert_array_equal(sk.read_sample(path, weights="weight").weights, THETA[..., 1].ravel())
-    with pytest.raises(sk.InputError, match='no variable "w"'):
+    with pytest.raises(sk.InputError, match='no column "w" of weights'):
         sk.read_sample(path, weights="w")
     path.unlink()
     sample = sk.read_sample(netcdf(variables, attrs={"steinkit_labels": "chain", "steinkit_reserved": "weight cost"}))
@@ -137,11 +137,12 @@ def test_damaged_files(netcdf: Any) -> None:
             sk.read_sample(path)
 
 
-def test_a_coordinate_named_weight_and_weights_are_distinct(assert_same: Any, tmp_path: Path) -> None:
+def test_coordinates_named_like_other_parts_are_distinct_from_them(assert_same: Any, tmp_path: Path) -> None:
     points = np.array([[1.0, 2.0], [3.0, -4.0]])
     for sample in (
         sk.Sample(points, names=("a", "weight"), cost=[1.0, 2.0]),
         sk.Sample(points, names=("a", "cost"), weights=[1.0, 2.0]),
+        sk.Sample(points, names=("diverging", "energy"), divergent=[True, False], energy=[3.0, 4.0]),
     ):
         sk.write_sample(sample, tmp_path / "out.nc")
         assert_same(sk.read_sample(tmp_path / "out.nc"), sample)

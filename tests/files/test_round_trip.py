@@ -34,6 +34,10 @@ def samples(draw: st.DrawFn) -> Sample:
     if draw(st.booleans()):
         parts["weights"] = draw(hnp.arrays(float, n, elements=WEIGHTS).filter(lambda weights: weights.any()))
     if draw(st.booleans()):
+        parts["divergent"] = draw(hnp.arrays(bool, n))
+    if draw(st.booleans()):
+        parts["energy"] = draw(hnp.arrays(float, n, elements=FINITE))
+    if draw(st.booleans()):
         parts["names"] = [f"x{name}" for name in draw(st.lists(NAMES, min_size=dim, max_size=dim, unique=True))]
     if draw(st.booleans()):
         labels = draw(st.lists(LABELS, min_size=chains, max_size=chains, unique=True))

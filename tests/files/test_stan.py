@@ -89,10 +89,15 @@ def test_columns() -> None:
         (stan_csv(draws=rows(0, 1), settings="# num_warmup = 1\n# save_warmup = 1\n"), "after 1 rows .* got 1"),
         (stan_csv(settings="# method = optimize\n"), "method=sample"),
         *(
-            (stan_csv(settings=f"# save_warmup = 1\n# {setting} = {value}\n"), f"got .*{value}")
-            for setting, value in (("num_warmup", "-3"), ("num_warmup", "1e3"), ("thin", "0"))
+            (stan_csv(settings=f"# save_warmup = 1\n# {setting} = {value}\n"), f"got .*{value[:40]}")
+            for setting, value in (
+                ("num_warmup", "-3"),
+                ("num_warmup", "1e3"),
+                ("num_warmup", "9" * 5000),
+                ("thin", "0"),
+            )
         ),
-        (stan_csv(header=HEADER.replace("theta.2", "theta.1")), '"theta.1"'),
+        (stan_csv(header=HEADER.replace("theta.2", "theta.1")), r'"theta\[1\]"'),
         (f"{SETTINGS}lp__,divergent__\n1,2\n".encode(), '"lp__"'),
     ],
 )

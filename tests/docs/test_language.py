@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PYTHON = [
     path
@@ -34,20 +32,20 @@ def identity(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", [*PYTHON, *PAGES, *OTHERS], ids=identity)
-def test_avoided_words_do_not_occur(path):
-    if identity(path) in EXEMPT:
-        return
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert [f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if AVOIDED.search(line)] == []
-
-
-@pytest.mark.parametrize("path", PYTHON, ids=identity)
-def test_first_lines_of_docstrings_are_short_sentences(path):
+def test_avoided_words_do_not_occur():
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
-            first = text.splitlines()[0]
-            if len(first) > LONGEST or not first.endswith((".", "?", ":")):
-                found.append(first)
+    for path in [*PYTHON, *PAGES, *OTHERS]:
+        lines = [] if identity(path) in EXEMPT else path.read_text(encoding="utf-8").splitlines()
+        found += [f"{identity(path)}:{n}: {line.strip()}" for n, line in enumerate(lines, 1) if AVOIDED.search(line)]
+    assert found == []
+
+
+def test_first_lines_of_docstrings_are_short_sentences():
+    found = []
+    for path in PYTHON:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+                first = text.splitlines()[0]
+                if len(first) > LONGEST or not first.endswith((".", "?", ":")):
+                    found.append(f"{identity(path)}: {first}")
     assert found == []

@@ -50,7 +50,8 @@ class TestHead:
         verdict = steinkit("verdict", file, *target[:4]).out.split("\n", 1)[1]  # without the file's line
         assert verdict.strip() in score.out
         assert len(score.out.splitlines()) <= 60
-        assert all(f"\nx{k} " in steinkit("score", file, *target, "--reference", "0", "--all").out for k in (0, 59))
+        everything = steinkit("score", file, *target, "--reference", "0", "--all").out
+        assert all(f"\nx{k} " in everything for k in (0, 59))
         found = steinkit("score", file, *target, "--reference", "0", "--json").document
         assert len(found["results"][0]["coordinates"]) == 60
 

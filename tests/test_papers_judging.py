@@ -74,14 +74,15 @@ def test_the_balance_of_deaths_and_births_equals_the_frequency_in_chains(script)
     y = rng.random(400) < 1.0 / (1.0 + np.exp(-x @ [1.0, 0.35, 0.0]))
     posterior = SparseLogisticRegression(x, y, size_rate=0.1, scale_prior=(1.0, 1.0))
     moves = {"update_scale": 0.15, "birth_scale": 2.0}
-    found = select_variables(posterior, **moves, chains=8, draws=8000)
-    points = found.draws.points[:, 500::60].reshape(-1, 3)
+    length = {"chains": 40, "draws": 1600, "burn_in": 400}
+    found = select_variables(posterior, **moves, **length)
+    points = found.draws.points[:, ::60].reshape(-1, 3)
     balance = script("_lost_features").balance
     for feature in (1, 2):
         share = balance(posterior, JumpMoves(**moves), points, feature, 0.0, 100)["share"]
         assert share == pytest.approx(found.inclusion[feature], rel=0.25)
-    cheap = select_variables(posterior, **moves, test=AusterityTest(0.2, 40), chains=8, draws=8000, seed=9)
-    states = cheap.draws.points[:, 500::60].reshape(-1, 3)
+    cheap = select_variables(posterior, **moves, test=AusterityTest(0.2, 40), **length, seed=9)
+    states = cheap.draws.points[:, ::60].reshape(-1, 3)
     foreseen = balance(posterior, JumpMoves(**moves), states, 2, 0.2, 40)["share"]
     assert foreseen == pytest.approx(cheap.inclusion[2], rel=0.25)
     assert cheap.inclusion[2] > 1.3 * found.inclusion[2]  # the errors of the test add features of low probability

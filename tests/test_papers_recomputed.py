@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.special import expit
+from scipy.special import expit, stdtr
 from scipy.stats import t as student_t
 
 import steinkit as sk
@@ -102,7 +102,7 @@ def sequential_test(terms, threshold, batch, epsilon, rng):
         if n == N:
             return seen.mean() > threshold, n
         s = seen.std(ddof=1) / math.sqrt(n) * math.sqrt(1.0 - (n - 1.0) / (N - 1.0))
-        if student_t.sf(abs(seen.mean() - threshold) / s, n - 1) < epsilon:
+        if stdtr(n - 1, -abs(seen.mean() - threshold) / s) < epsilon:
             return seen.mean() > threshold, n
 
 
@@ -293,7 +293,7 @@ def mixture_walk(first, sigma, early, prior, steps, rng):
     data = np.sqrt(2.0) * rng.standard_normal(N) + (rng.random(N) < 0.5)
 
     def log_likelihood(theta, x):
-        return np.logaddexp(-0.25 * (x - theta[0]) ** 2, -0.25 * (x - theta[0] - theta[1]) ** 2)
+        return np.log(np.exp(-0.25 * (x - theta[0]) ** 2) + np.exp(-0.25 * (x - theta[0] - theta[1]) ** 2))
 
     def log_prior(theta):
         return -0.5 * (theta[0] ** 2 / 10.0 + theta[1] ** 2) if prior else 0.0

@@ -1,6 +1,7 @@
 """The wheel contains exactly the package, and works in another folder without the repository."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -22,9 +23,12 @@ def source_copy(folder, link):
     """
     source = folder / "source"
     source.mkdir()
-    parts = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "steinkit", "samplers", "tests", "examples")
-    for name in parts:
-        subprocess.run(["cp", "-r", str(ROOT / name), str(source / name)], check=True)
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for name in ("steinkit", "samplers", "tests", "examples"):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        (source / name / "__pycache__").mkdir()  # a small one, which no distribution may contain
+        (source / name / "__pycache__" / "module.cpython-311.pyc").touch()
     place = source / "steinkit" / "samplers"
     place.unlink(missing_ok=True)
     if link == "symlink":
@@ -34,10 +38,11 @@ def source_copy(folder, link):
     return source
 
 
-def built_wheel(source):
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(source.parent), str(source)], check=True)
-    return next(source.parent.glob("steinkit-*.whl"))
+def built(source, distribution):
+    """Build the wheel or the sdist with setuptools, without the start of pip."""
+    code = f"from setuptools.build_meta import build_{distribution}; print(build_{distribution}('..'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, text=True)
+    return source.parent / done.stdout.splitlines()[-1]
 
 
 def packaged(wheel):
@@ -46,7 +51,7 @@ def packaged(wheel):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    return built_wheel(source_copy(tmp_path_factory.mktemp("wheel"), "symlink"))
+    return built(source_copy(tmp_path_factory.mktemp("wheel"), "symlink"), "wheel")
 
 
 def python_files(folder, package):
@@ -89,15 +94,12 @@ def test_samplers_are_seen_inside_the_package():
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["text", "missing"])
 def test_the_wheel_is_the_same_without_symbolic_links(wheel, tmp_path, link):
-    assert packaged(built_wheel(source_copy(tmp_path, link))) == packaged(wheel)
+    assert packaged(built(source_copy(tmp_path, link), "wheel")) == packaged(wheel)
 
 
 @pytest.mark.slow
 def test_the_source_distribution_contains_every_file_once(tmp_path):
-    source = source_copy(tmp_path, "symlink")
-    code = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
-    with tarfile.open(next(tmp_path.glob("steinkit-*.tar.gz"))) as archive:
+    with tarfile.open(built(source_copy(tmp_path, "symlink"), "sdist")) as archive:
         files = [member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()]
     assert "samplers/chains/draws.py" in files
     assert {"tests/support/warming.py", "tests/cli/test_score.py", "examples/data/metropolis.csv"} <= set(files)
@@ -126,7 +128,7 @@ def test_the_wheel_imports_from_another_folder_in_a_fresh_environment(wheel, tmp
         "x = np.random.default_rng(0).standard_normal((20, 2));"
         "print(sk.graph_stein_discrepancy(x, sk.targets.Normal(0.0, dim=2)).gap < 1e-6)"
     )
-    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # results are the same without compilation
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": ""}  # results are the same without compilation
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True, env=plain)
     location, module, certified = done.stdout.split()
     assert Path(location).is_relative_to(tmp_path / "venv")

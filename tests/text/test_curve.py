@@ -1,8 +1,5 @@
 """Text of a curve with known values."""
 
-from __future__ import annotations
-
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -24,29 +21,15 @@ _CURVE = Curve(
     units=None,
     warnings=(),
 )
+CHANGES = {
+    "proved": {},
+    "found": {"measure": "wasserstein"},
+    "without a rate": {"rate": np.nan, "rate_interval": (np.nan, np.nan)},
+    "without an interval": {"rate_interval": (np.nan, np.nan)},
+}
 
 
-@pytest.mark.parametrize(("measure", "claim"), [("graph", "proved"), ("wasserstein", "found")])
-def test_brackets_have_the_claim_of_the_measure(measure, claim):
-    (found,) = replace(_CURVE, measure=measure).tables()
-    assert found.columns == ("draws", "value", f"{claim} between")
-    assert found.rows[-1] == ("1000", "undefined", "0.0500000 and Infinity")
-
-
-def test_the_summary_has_all_statements():
-    terminal = " ".join(_CURVE.summary().split())
-    assert all(each.text in terminal for each in _CURVE.statements())
-    assert "-0.50 (-0.60 to -0.40)" in _CURVE.headline()
-
-
-def test_a_missing_rate_is_stated():
-    bare = replace(_CURVE, rate=math.nan, rate_interval=(math.nan, math.nan))
-    assert "nan" not in bare.statements()[0].text
-    assert "nan" not in bare.headline()
-
-
-def test_a_rate_without_an_interval_has_none_in_the_text():
-    assert (
-        _CURVE.headline().replace(" (-0.60 to -0.40)", "")
-        == replace(_CURVE, rate_interval=(math.nan, math.nan)).headline()
-    )
+@pytest.mark.parametrize("name", CHANGES)
+def test_curves(name, snapshot):
+    found = replace(_CURVE, **CHANGES[name])
+    assert f"{found.headline()}\n\n{found.summary()}" == snapshot

@@ -58,16 +58,6 @@ def test_brackets_that_underflow_are_rounded_outwards():
     assert outwards(3.0, -1075, up=True) > 1.5 * 2.0**-1074
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"scores": [1.1e100, 0.0]},
-        {"draws": [0.0, 1e-101]},
-        {"bounds": [-1e101, 2.0]},
-        {"stein_factors": (1, 1, 1e-101)},
-    ],
-)
-def test_numbers_out_of_range_are_refused(bad):
-    given = {"draws": [0.0, 1.0], "scores": [1.0, 0.0]} | bad
+def test_stein_factors_out_of_range_are_refused():
     with pytest.raises(sk.InputError, match="rescale"):
-        sk.classical_stein_discrepancy(given.pop("draws"), **given)
+        sk.classical_stein_discrepancy([0.0, 1.0], scores=[1.0, 0.0], stein_factors=(1, 1, 1e-101))

@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ def pytest_configure() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for libraries that are not loaded yet
     threadpool_limits(1, user_api="blas")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of processes would compile the sources again
+    sys.dont_write_bytecode = False  # and every worker would rewrite the assertions of all files
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

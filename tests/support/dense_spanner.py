@@ -48,14 +48,15 @@ def searching_greedy(points: Floats, t: float) -> list[tuple[int, int]]:
     edges = []
     for i, j in pairs_in_order(distance):
         length = float(distance[i, j])
-        if path_length(links, i, j) > t * length:
+        if path_length(links, i, j, t * length) > t * length:
             edges.append((i, j))
             links[i].append((j, length))
             links[j].append((i, length))
     return edges
 
 
-def path_length(links: list[list[tuple[int, float]]], source: int, goal: int) -> float:
+def path_length(links: list[list[tuple[int, float]]], source: int, goal: int, most: float) -> float:
+    """Return the length of the shortest path, or infinity if it is above `most`."""
     best = {source: 0.0}
     queue = [(0.0, source)]
     while queue:
@@ -63,7 +64,7 @@ def path_length(links: list[list[tuple[int, float]]], source: int, goal: int) ->
         if node == goal:
             return reached
         for other, length in links[node]:
-            if reached + length < best.get(other, np.inf):
+            if reached + length <= most and reached + length < best.get(other, np.inf):
                 best[other] = reached + length
                 heapq.heappush(queue, (reached + length, other))
     return float(np.inf)

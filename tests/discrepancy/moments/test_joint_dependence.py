@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.discrepancy import bounded_features
@@ -30,10 +31,9 @@ def mean_field(rng, n, precision):
 
 def chain(rng, n, root, memory):
     """Return an autoregressive chain for N(0, root root')."""
-    found = rng.standard_normal((n, len(root)))
-    for k in range(1, n):
-        found[k] = memory * found[k - 1] + np.sqrt(1.0 - memory**2) * found[k]
-    return found @ root.T
+    noise = rng.standard_normal((n, len(root)))
+    noise[1:] *= np.sqrt(1.0 - memory**2)
+    return lfilter([1.0], [1.0, -memory], noise, axis=0) @ root.T
 
 
 def test_result_does_not_depend_on_block_size(monkeypatch):

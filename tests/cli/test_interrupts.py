@@ -1,4 +1,4 @@
-"""Control-C during imports and callbacks of C code."""
+"""Control-C during work, imports and callbacks of C code."""
 
 from __future__ import annotations
 
@@ -74,3 +74,35 @@ run()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-2, "", "")
+
+
+def test_exit_code(steinkit, sample_file, write_code):
+    model = write_code("def score(x):\n    raise KeyboardInterrupt\n")
+    outcome = steinkit("score", sample_file, "--target", f"{model}:score", "-o", "result.json")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "interrupted" in outcome.err
+    assert not os.path.exists("result.json")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_interrupt_ends_the_process(monkeypatch):
+    ended = []
+    monkeypatch.setattr("os._exit", ended.append)
+
+    def interrupt_twice():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            assert ended == []
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), heeded_interrupts():
+        interrupt_twice()
+    assert ended == [130]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ignored_interrupts_remain_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with heeded_interrupts():
+        signal.raise_signal(signal.SIGINT)

@@ -75,17 +75,21 @@ def test_json_and_its_seeds(steinkit):
     assert document["cost"] == [two.cost[24], two.cost[49]]
     assert all(0.0 < share < 1.0 for share in document["acceptance"])
     assert document["cost"][0] == pytest.approx(25 * document["mean_batch_size"][0])
+    for name in ("acceptance", "cost"):
+        assert f"; {name} {np.mean(document[name]):,.4g}" in outcome.err
     steinkit(*arguments, "--seed", f"{document['seeds'][1]},", "-o", "one.npz")
     np.testing.assert_array_equal(sk.read_sample("one.npz").points, two.points[25:])
 
 
 def test_a_budget_ends_chains_at_different_lengths(steinkit):
     arguments = ("sample", "approximate-mh", "--target", "mixture-posterior", "--batch-size", "10", *_WALK)
-    outcome = steinkit(*arguments, "--chains", "3", "--budget", "1e3", "-o", "draws.csv", "--json")
+    more = ("--chains", "3", "--budget", "1e3", "-o", "draws.csv")
+    outcome = steinkit(*arguments, *more, "--json")
     lengths = outcome.document["draws"]
     sample = sk.read_sample("draws.csv")
     assert np.bincount(sample.chain).tolist() == lengths
     assert len(set(lengths)) > 1
+    assert f"3 chains of {min(lengths)} to {max(lengths)} draws" in steinkit(*arguments, *more).err
 
 
 def test_standard_output_has_only_the_draws(steinkit, folder):

@@ -17,7 +17,6 @@ import pytest
 
 import steinkit as sk
 from steinkit import __version__
-from steinkit.cli.terminal import heeded_interrupts
 from steinkit.errors import SolverError
 from steinkit.measures import recorded_settings
 
@@ -379,48 +378,6 @@ class TestThreshold:
         outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", "much")
         assert outcome.code == 2
         assert "'much' is not" in outcome.err
-
-
-@pytest.fixture
-def heard():
-    """Restore Python's handler of SIGINT, which background processes ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-class TestInterrupts:
-    def test_exit_code(self, steinkit, sample_file, write_code, heard):
-        model = write_code("def score(x):\n    raise KeyboardInterrupt\n")
-        outcome = steinkit("score", sample_file, "--target", f"{model}:score", "-o", "result.json")
-        assert (outcome.code, outcome.out) == (130, "")
-        assert "interrupted" in outcome.err
-        assert not os.path.exists("result.json")
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-    def test_a_second_interrupt_ends_the_process(self, monkeypatch, heard):
-        ended = []
-        monkeypatch.setattr("os._exit", ended.append)
-
-        def interrupt_twice():
-            try:
-                signal.raise_signal(signal.SIGINT)
-            finally:
-                assert ended == []
-                signal.raise_signal(signal.SIGINT)
-
-        with pytest.raises(KeyboardInterrupt), heeded_interrupts():
-            interrupt_twice()
-        assert ended == [130]
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-    def test_ignored_interrupts_remain_ignored(self):
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            with heeded_interrupts():
-                signal.raise_signal(signal.SIGINT)
-        finally:
-            signal.signal(signal.SIGINT, before)
 
 
 class TestProcesses:

@@ -5,17 +5,10 @@ import math
 import numpy as np
 import pytest
 from _running_means import LongRunMean, long_run_mean, risk, running_means
-from scipy.signal import lfilter
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.errors import InputError, UsageError
-
-
-def ar1(rng, chains, n, phi):
-    """Return stationary chains with variance 1."""
-    noise = rng.standard_normal((chains, n)) * math.sqrt(1.0 - phi**2)
-    noise[:, 0] = rng.standard_normal(chains)
-    return lfilter([1.0], [1.0, -phi], noise, axis=1)
 
 
 def test_means_of_the_first_draws_equal_numpys():
@@ -126,7 +119,9 @@ def test_a_risk_requires_two_chains_and_one_true_value_per_quantity():
 def test_the_error_of_a_long_autoregressive_run():
     """The mean of n draws with correlation phi^t has variance (1 + phi) / (1 - phi) / n."""
     rng, phi, chains, n = np.random.default_rng(7), 0.8, 4, 10_000
-    found = [long_run_mean(sk.Sample(ar1(rng, chains, n, phi)[:, :, None])) for _ in range(20)]
+    found = [
+        long_run_mean(sk.Sample(autoregression(rng.standard_normal((n, chains)), phi).T[:, :, None])) for _ in range(20)
+    ]
     right = math.sqrt((1.0 + phi) / (1.0 - phi) / (chains * n))
     assert np.mean([each.standard_error[0] for each in found]) == pytest.approx(right, rel=0.1)
     z = np.array([each.value[0] / each.standard_error[0] for each in found])

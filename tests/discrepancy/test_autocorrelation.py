@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
 
 from steinkit import autocorrelation
 from steinkit.autocorrelation import integrated_autocorrelation_times
@@ -22,29 +23,19 @@ def loop(values, chains):
     return max(tau, 1.0)
 
 
-def autoregressive(rng, phi, shape):
-    """Return stationary AR(1) chains along the last axis."""
-    noise = rng.standard_normal(shape) * np.sqrt(1.0 - phi**2)
-    chains = np.empty(shape)
-    chains[..., 0] = rng.standard_normal(shape[:-1])
-    for t in range(1, shape[-1]):
-        chains[..., t] = phi * chains[..., t - 1] + noise[..., t]
-    return chains
-
-
 @pytest.mark.parametrize("lengths", [(120,), (60, 60), (17, 3, 100)])
 def test_times_match_a_loop(lengths):
     rng = np.random.default_rng(3)
     ends = np.cumsum(lengths)
     chains = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    values = np.concatenate([autoregressive(rng, 0.6, (4, length)) for length in lengths], axis=1)
+    values = np.concatenate([autoregression(rng.standard_normal((length, 4)), 0.6).T for length in lengths], axis=1)
     values -= values.mean(axis=1, keepdims=True)
     expected = [loop(row, [np.arange(chain.start, chain.stop) for chain in chains]) for row in values]
     assert integrated_autocorrelation_times(values, chains) == pytest.approx(expected, rel=1e-12)
 
 
 def test_sums_of_products_and_transforms_agree(monkeypatch):
-    values = autoregressive(np.random.default_rng(4), 0.9, (6, 4000))
+    values = autoregression(np.random.default_rng(4).standard_normal((4000, 6)), 0.9).T
     values -= values.mean(axis=1, keepdims=True)
     chains = [slice(0, 1500), slice(1500, 4000)]
     direct = integrated_autocorrelation_times(values, chains)
@@ -56,7 +47,7 @@ def test_sums_of_products_and_transforms_agree(monkeypatch):
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_times_of_autoregressive_chains(phi):
-    values = autoregressive(np.random.default_rng(5), phi, (20, 20_000))
+    values = autoregression(np.random.default_rng(5).standard_normal((20_000, 20)), phi).T
     values -= values.mean(axis=1, keepdims=True)
     times = integrated_autocorrelation_times(values, [slice(0, 20_000)])
     theory = (1.0 + phi) / (1.0 - phi)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.discrepancy.reference import LongRun, effective_size
@@ -38,11 +39,7 @@ def test_invalid_arguments_are_refused():
 
 def chain(n, slowness, seed=0, dim=2):
     """Return an exact chain for a standard normal target, with ESS n (1 - slowness) / (1 + slowness)."""
-    steps = np.random.default_rng(seed).standard_normal((n, dim))
-    draws = steps.copy()
-    for i in range(1, n):
-        draws[i] = slowness * draws[i - 1] + np.sqrt(1.0 - slowness**2) * steps[i]
-    return sk.Sample(draws)
+    return sk.Sample(autoregression(np.random.default_rng(seed).standard_normal((n, dim)), slowness))
 
 
 class TestEffectiveSize:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.discrepancy import moments as module
@@ -50,11 +51,7 @@ def test_level():
     rng, rejected, slow = np.random.default_rng(7), 0, 0
     for _ in range(80):
         rejected += moment_stein_discrepancy(CORRELATED.sample(400, rng), CORRELATED).p_value < 0.05
-        noise = CORRELATED.sample(1000, rng) - CORRELATED.mean
-        chain = np.empty_like(noise)
-        chain[0] = noise[0]
-        for t in range(1, len(noise)):  # an autoregression with the target's covariance, effective size about 180
-            chain[t] = 0.7 * chain[t - 1] + np.sqrt(1.0 - 0.49) * noise[t]
+        chain = autoregression(CORRELATED.sample(1000, rng) - CORRELATED.mean, 0.7)  # effective size about 180
         slow += moment_stein_discrepancy(chain + CORRELATED.mean, CORRELATED).p_value < 0.05
     assert rejected <= 10
     assert slow <= 10

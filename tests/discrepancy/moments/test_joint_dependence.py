@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.signal import lfilter
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.discrepancy import bounded_features
@@ -31,9 +31,7 @@ def mean_field(rng, n, precision):
 
 def chain(rng, n, root, memory):
     """Return an autoregressive chain for N(0, root root')."""
-    noise = rng.standard_normal((n, len(root)))
-    noise[1:] *= np.sqrt(1.0 - memory**2)
-    return lfilter([1.0], [1.0, -memory], noise, axis=0) @ root.T
+    return autoregression(rng.standard_normal((n, len(root))), memory) @ root.T
 
 
 def test_result_does_not_depend_on_block_size(monkeypatch):

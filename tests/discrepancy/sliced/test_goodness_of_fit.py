@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.autocorrelation import integrated_autocorrelation_times
@@ -20,9 +21,7 @@ def test_level_of_exact_samples():
 def test_level_of_slow_chains():
     rng, rejected = np.random.default_rng(1), 0
     for _ in range(40):
-        x = rng.standard_normal((1000, 2))
-        for t in range(1, len(x)):
-            x[t] = 0.8 * x[t - 1] + 0.6 * x[t]
+        x = autoregression(rng.standard_normal((1000, 2)), 0.8)
         rejected += sliced_stein_test(x, scores=-x).p_value < 0.05
     assert rejected <= 6
 

@@ -4,18 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
 from steinkit.samplers import iid
 
 LINE = sk.targets.Normal(dim=1)
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").add_subplot()
 
 
 def _labels(axis):

@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import plots
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").add_subplot()
 
 
 @pytest.fixture(scope="module")

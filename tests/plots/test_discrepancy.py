@@ -8,7 +8,6 @@ import math
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import steinkit as sk
 from steinkit import Reference, Sample, Target, graph_stein_discrepancy, plots
@@ -27,11 +26,6 @@ def _result(dim, n=25, names=None, weights=None):
 @pytest.fixture(scope="module")
 def results():
     return {dim: _result(dim) for dim in (1, 2, 7)}
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").add_subplot()
 
 
 def _exact(largest):

@@ -19,11 +19,6 @@ def wide():
     return sk.sliced_stein_discrepancy(sk.Sample(x, names=("a", "b", "c"), scores=-x / _SD**2))
 
 
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").add_subplot()
-
-
 def _line(ax, label):
     return next(line for line in ax.lines if line.get_label() == label)
 

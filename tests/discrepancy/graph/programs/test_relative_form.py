@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.stein_programs import proofs
 
 import steinkit as sk
 from steinkit.discrepancy.graph.programs import relative_form
@@ -50,10 +51,6 @@ def program_on(points, bounds=None, graph=None, factors=(1.0, 1.0, 1.0), scores=
     n, scores = len(points), -points if scores is None else scores
     graph = sk.greedy_spanner(points) if graph is None else graph
     return SteinProgram(points, scores, np.full(n, 1 / n), graph, SteinFactors.of(factors), bounds)
-
-
-def proofs(candidates):
-    return [certify(answer.program, answer.y, answer.p) for answer in candidates]
 
 
 SAMPLES = {

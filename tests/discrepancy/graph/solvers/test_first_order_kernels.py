@@ -4,35 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from support.stein_programs import random_program
 
 from steinkit.discrepancy.graph.programs.matrix_form import certify
-from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, first_order
 from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
 from steinkit.discrepancy.graph.solvers.first_order import lay_out
 from steinkit.discrepancy.graph.solvers.first_order_kernels import LANES
-from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 GO_ON = np.zeros(1, dtype=bool)
-
-
-def random_program(seed, dim, n=18):
-    """Return a random program; odd seeds have bounds, one of them at a point."""
-    rng = np.random.default_rng(seed)
-    points = rng.uniform(-1.0, 1.5, (n, dim))
-    bounds = None
-    if seed % 2:
-        bounds = np.column_stack([points.min(axis=0) - rng.random(dim), np.full(dim, np.inf)])
-        bounds[-1] = points[0, -1], np.inf
-        points[:, -1] = np.maximum(points[:, -1], points[0, -1])
-    return SteinProgram(
-        points,
-        rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 10.0]),
-        rng.dirichlet(np.ones(n)),
-        complete_graph(points),
-        factors=SteinFactors.of(tuple(rng.choice([0.5, 1.0, 2.0], 3))),
-        bounds=bounds,
-    )
 
 
 class Dense:

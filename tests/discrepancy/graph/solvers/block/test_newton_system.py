@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.instances import REFERENCE, instance
+from support.stein_programs import program_of, proofs
 
 import steinkit as sk
 from steinkit.discrepancy.graph.programs.matrix_form import certify
@@ -19,21 +20,11 @@ from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 TOLERANCE = 1e-6
 
 
-def equally_weighted(points, scores, graph=None, bounds=None):
-    n = len(points)
-    graph = sk.greedy_spanner(points) if graph is None else graph
-    return SteinProgram(points, scores, np.full(n, 1 / n), graph, bounds=bounds)
-
-
-def proofs(candidates):
-    return [certify(answer.program, answer.y, answer.p) for answer in candidates]
-
-
 @pytest.mark.parametrize("name", REFERENCE)
 def test_reference_values(name):
     edges, values = REFERENCE[name]
     points, scores = instance(name)
-    program = equally_weighted(points, scores)
+    program = program_of(points, scores)
     assert len(program.graph) == edges
     for value, proof in zip(values, proofs(block.solve(program, Settings(TOLERANCE))), strict=True):
         assert proof.gap <= TOLERANCE
@@ -71,7 +62,7 @@ def test_brackets_close_and_intersect_those_of_highs(seed):
 
 
 def test_one_point_has_the_value_of_its_boxes():
-    program = equally_weighted(np.array([[0.3, 0.2]]), np.array([[-0.3, 0.5]]))
+    program = program_of(np.array([[0.3, 0.2]]), np.array([[-0.3, 0.5]]))
     for proof, value in zip(proofs(block.solve(program, Settings(TOLERANCE))), (1.3, 1.5), strict=True):
         assert proof.lower <= value <= proof.upper
         assert proof.gap <= TOLERANCE
@@ -80,7 +71,7 @@ def test_one_point_has_the_value_of_its_boxes():
 def test_points_without_edges_are_independent():
     points = np.random.default_rng(0).standard_normal((6, 2))
     graph = Graph(6, np.empty((0, 2), dtype=np.int64), np.empty(0))
-    program = equally_weighted(points, -points, graph)
+    program = program_of(points, -points, graph=graph)
     for j, proof in enumerate(proofs(block.solve(program, Settings(TOLERANCE)))):
         assert proof.lower <= 1.0 + np.abs(points[:, j]).mean() <= proof.upper
         assert proof.gap <= TOLERANCE
@@ -106,7 +97,7 @@ def test_objectives_of_any_size(scale):
 def test_function_vanishes_at_draws_on_a_bound():
     points = np.random.default_rng(0).random((60, 2))
     points[:5, 0], points[5:8, 1], points[8:10, 0] = 0.0, 1.0, 1.0
-    program = equally_weighted(points, np.zeros((60, 2)), bounds=np.array([[0.0, 1.0], [0.0, 1.0]]))
+    program = program_of(points, np.zeros((60, 2)), bounds=np.array([[0.0, 1.0], [0.0, 1.0]]))
     for j, answer in enumerate(block.solve(program, Settings(TOLERANCE))):
         proof = certify(answer.program, answer.y, answer.p)
         assert proof.gap <= TOLERANCE
@@ -119,7 +110,7 @@ def test_function_vanishes_at_draws_on_a_bound():
 def test_results_do_not_depend_on_threads():
     points = np.random.default_rng(1).standard_normal((200, 3))
     points[::7] = points[1::7][: len(points[::7])] + 1e-7
-    program = equally_weighted(points, -points, bounds=np.array([[-6.0, np.inf]] + [[-np.inf, np.inf]] * 2))
+    program = program_of(points, -points, bounds=np.array([[-6.0, np.inf]] + [[-np.inf, np.inf]] * 2))
     alone = block.solve(program, Settings(TOLERANCE))
     together = block.solve(program, Settings(TOLERANCE, n_jobs=3), range(3))
     for one, other in zip(alone, together, strict=True):
@@ -129,16 +120,16 @@ def test_results_do_not_depend_on_threads():
 
 def test_plan_shares_patterns_and_predicts_the_cost():
     points = 0.1 * np.random.default_rng(1).standard_normal((300, 3))
-    plan = block.prepare(equally_weighted(points, -points))
+    plan = block.prepare(program_of(points, -points))
     assert plan.patterns[0] is plan.patterns[1] is plan.patterns[2]
-    nearby = block.prepare(equally_weighted(points, -points, complete_graph(points)))
+    nearby = block.prepare(program_of(points, -points, graph=complete_graph(points)))
     assert plan.flops < nearby.flops
     assert nearby.flops == pytest.approx(1200**3 / 3, rel=1e-2)  # all in one front
 
 
 def test_time_limit_and_interrupt_give_valid_brackets():
     points = np.random.default_rng(0).standard_normal((1000, 2))
-    program = equally_weighted(points, -points)
+    program = program_of(points, -points)
     truth = proofs(block.solve(program, Settings(TOLERANCE)))
     late = Settings(TOLERANCE, deadline=time.monotonic())
     interrupted = Settings(TOLERANCE)
@@ -161,7 +152,7 @@ STRAYING = {
 @pytest.mark.parametrize("astray", STRAYING)
 def test_wrong_steps_give_wide_valid_brackets(monkeypatch, astray):
     points = np.random.default_rng(2).standard_normal((60, 2))
-    program = equally_weighted(points, -points)
+    program = program_of(points, -points)
     truth = proofs(block.solve(program, Settings(TOLERANCE)))
     step = block.BlockSystem.step
 

@@ -1,20 +1,11 @@
 """Stochastic gradient descent with annealed steps, compared with a plain loop."""
 
-import importlib
-import sys
-
 import numpy as np
 import pytest
+from _annealed_descent import stochastic_gradient_descent as descent
 from applications.irls import batch_irls
 
 from steinkit.errors import InputError, UsageError
-
-
-@pytest.fixture
-def descent(monkeypatch, request):
-    monkeypatch.syspath_prepend(request.config.rootpath / "examples" / "papers")
-    yield importlib.import_module("_annealed_descent").stochastic_gradient_descent
-    sys.modules.pop("_annealed_descent", None)
 
 
 def simulated(loss, size=20_000, dim=2, seed=0):
@@ -41,7 +32,7 @@ def plain_descent(X, y, order, loss, step_size, step_offset, decay):
 
 
 @pytest.mark.parametrize("loss", ["lad", "logistic"])
-def test_stochastic_gradient_descent_equals_a_plain_loop(descent, loss):
+def test_stochastic_gradient_descent_equals_a_plain_loop(loss):
     X, y = simulated(loss, 500, 3)
     found = descent(X, y, loss=loss, step_size=0.3, step_offset=5.0, decay=0.6, rng=9, records=7)
     order = np.random.default_rng(9).permutation(500)
@@ -51,7 +42,7 @@ def test_stochastic_gradient_descent_equals_a_plain_loop(descent, loss):
 
 
 @pytest.mark.parametrize(("loss", "step", "offset", "decay"), [("lad", 1.0, 10.0, 0.7), ("logistic", 1.0, 10.0, 0.7)])
-def test_stochastic_gradient_descent_approaches_the_minimum(descent, loss, step, offset, decay):
+def test_stochastic_gradient_descent_approaches_the_minimum(loss, step, offset, decay):
     X, y = simulated(loss)
     found = descent(X, y, loss=loss, step_size=step, step_offset=offset, decay=decay, passes=5, records=1)
     away = distance(found.path, batch_irls(X, y, loss=loss).coefficients)
@@ -59,7 +50,7 @@ def test_stochastic_gradient_descent_approaches_the_minimum(descent, loss, step,
     np.testing.assert_array_equal(found.data_passes, np.arange(1, 6))
 
 
-def test_stochastic_gradient_descent_that_diverges_is_an_error(descent):
+def test_stochastic_gradient_descent_that_diverges_is_an_error():
     X, y = simulated("lad", 200)
     with pytest.raises(InputError, match="diverged"):
         descent(X * 1e90, y, step_size=1e300)

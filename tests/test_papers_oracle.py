@@ -1,7 +1,6 @@
 """The austerity test with thresholds from a scan of all data for each step."""
 
-import importlib
-
+import _oracle_austerity as oracle
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
@@ -22,14 +21,8 @@ POSTERIOR = sk.targets.GaussianMean.simulate(SIZE, [0.0, 0.0], rng=1)
 RUN = {"proposal": RandomWalk(0.03), "start": POSTERIOR.posterior_mean, "chains": 5, "draws": 60, "seed": 3}
 
 
-@pytest.fixture
-def oracle(monkeypatch, request):
-    monkeypatch.syspath_prepend(request.config.rootpath / "examples" / "papers")
-    return importlib.import_module("_oracle_austerity")
-
-
 @pytest.mark.parametrize(("first", "epsilon", "alpha"), [(0.05, 0.05, 0.5), (0.1, 0.01, 1.0), (0.04, 0.2, 0.75)])
-def test_the_error_of_the_whole_test_is_epsilon_at_every_mean(oracle, first, epsilon, alpha):
+def test_the_error_of_the_whole_test_is_epsilon_at_every_mean(first, epsilon, alpha):
     farthest = -ndtri(epsilon) * np.sqrt(1.0 / first - 1.0)
     means = np.linspace(-0.99, 0.99, 23) * farthest
     thresholds = oracle.oracle_thresholds(means, first_fraction=first, epsilon=epsilon, alpha=alpha)
@@ -44,7 +37,7 @@ def test_the_error_of_the_whole_test_is_epsilon_at_every_mean(oracle, first, eps
     np.testing.assert_array_equal(beyond, 0.0)
 
 
-def test_the_error_on_data_is_epsilon_and_that_of_the_plain_test_larger(oracle):
+def test_the_error_on_data_is_epsilon_and_that_of_the_plain_test_larger():
     rng = np.random.default_rng(5)
     terms, mean, epsilon = rng.gamma(4.0, size=4000), 1.0, 0.05
     found, _ = decided_on_data(oracle.OracleAusterityTest(epsilon, 200), terms, mean, 2000, rng, bound=mean)
@@ -53,7 +46,7 @@ def test_the_error_on_data_is_epsilon_and_that_of_the_plain_test_larger(oracle):
     assert usual[0] > epsilon + 2.0 * usual[1]
 
 
-def test_a_chain_counts_scans_separately_and_reads_less_than_a_fixed_test(oracle):
+def test_a_chain_counts_scans_separately_and_reads_less_than_a_fixed_test():
     draws = metropolis_hastings(POSTERIOR, test=oracle.OracleAusterityTest(0.05, 150), **RUN)
     np.testing.assert_array_equal(draws.diagnostics["oracle_cost"], SIZE * np.arange(1, 61) * np.ones((5, 1)))
     np.testing.assert_array_equal(draws.cost, draws.batch_sizes.cumsum(axis=1))
@@ -61,7 +54,7 @@ def test_a_chain_counts_scans_separately_and_reads_less_than_a_fixed_test(oracle
     assert draws.batch_sizes.mean() < 0.85 * metropolis_hastings(POSTERIOR, test=fixed, **RUN).batch_sizes.mean()
 
 
-def test_the_bound_is_the_standardized_mean_of_all_data(oracle):
+def test_the_bound_is_the_standardized_mean_of_all_data():
     ratios = []
 
     class Recording(oracle.OracleAusterityTest):
@@ -81,7 +74,7 @@ def test_the_bound_is_the_standardized_mean_of_all_data(oracle):
     np.testing.assert_allclose(ratios, np.ones(5 * 60), atol=1e-7)
 
 
-def test_limits_of_epsilon(oracle):
+def test_limits_of_epsilon():
     exact = metropolis_hastings(POSTERIOR, test=MetropolisTest(), **RUN)
     found = metropolis_hastings(POSTERIOR, test=oracle.OracleAusterityTest(0.0, 500), **RUN)
     np.testing.assert_array_equal(found.points, exact.points)

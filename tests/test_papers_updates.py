@@ -1,20 +1,17 @@
 """Single updates: frequencies in chains, and predictions for the austerity test."""
 
-import runpy
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from _gibbs_updates import update_bias, update_frequencies
 from applications.gibbs import MarkovField, approximate_gibbs
 from scipy.special import expit, logit
 
 from steinkit.errors import InputError, UsageError
 from steinkit.samplers import AusterityTest, BarkerTest, operating_characteristics
 
-UPDATES = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "papers" / "_gibbs_updates.py"))
-update_bias, update_frequencies = UPDATES["update_bias"], UPDATES["update_frequencies"]
 FIELD = MarkovField.simulate(30, scale=0.08, rng=3)
 
 

@@ -13,7 +13,7 @@ from support.dense_spanner import searching_greedy
 from steinkit.discrepancy.graph.spanner import empty_box_kernels as kernels
 from steinkit.discrepancy.graph.spanner import greedy
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN
-from steinkit.discrepancy.graph.spanner.greedy import _ROOM, greedy_spanner, span_by_empty_boxes
+from steinkit.discrepancy.graph.spanner.greedy import _PAIRS_PER_POINT, greedy_spanner, span_by_empty_boxes
 
 DILATIONS = (1.05, 1.3, 2.0, 3.0, 6.0)
 GOING_ON, STOPPED = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
@@ -148,11 +148,11 @@ def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_too_many_empty_boxes_use_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).standard_normal(6 * _ROOM)
+    x = np.random.default_rng(0).standard_normal(6 * _PAIRS_PER_POINT)
     points = np.column_stack([x, -x]) + 10.0 * (np.arange(len(x)) % 2)[:, None]
     assert span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON) is None
     whole = greedy_spanner(points).edges
-    monkeypatch.setattr(greedy, "_ROOM", len(x))
+    monkeypatch.setattr(greedy, "_PAIRS_PER_POINT", len(x))
     found = span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON)
     assert found is not None
     np.testing.assert_array_equal(found.edges, whole)

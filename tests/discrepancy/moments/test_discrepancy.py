@@ -83,6 +83,15 @@ def test_lost_dependence_is_detected():
     assert pairs[0].coordinates == ("x1", "x2")
 
 
+def test_moments_are_invariant_to_rescaling():
+    x = CORRELATED.sample(500, np.random.default_rng(3))
+    scale = np.array([1e-3, 40.0, 7.0])
+    one = moment_stein_discrepancy(x, scores=CORRELATED.score(x))
+    other = moment_stein_discrepancy(x * scale, scores=CORRELATED.score(x) / scale)
+    assert other.z == pytest.approx(one.z, rel=1e-8, abs=1e-8)
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-8)
+
+
 def test_bounds_are_required():
     target = sk.targets.Gamma([3.0, 1.0])
     rng, rejected, bare = np.random.default_rng(4), 0, 0

@@ -33,7 +33,7 @@ _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of a bias, and largest bias of a quantity that counts as exact, in standard deviations
 _MARGINS = 2.0  # errors in a margin
 _CHECKED = 4  # moves for the drift that a regression is compared with: 28 gradients per draw
-_MOVES = (4, 4, 6, 10)  # moves of a run before each of its estimates: 28 to 168 gradients per draw
+_MOVES = (4, 4, 6, 10, 16)  # moves of a run before each of its estimates: 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # explained fraction of a quantity's variance, below which features cannot detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # largest changes of log density and coordinates in a converged run, in standard errors
 _REGRESSION: Method = "regression"
@@ -280,21 +280,25 @@ def _by_run(
     The run ends at its full length in any case.
 
     Slowly mixing quantities have not converged when the run ends. Errors therefore include the change by the last
-    moves, so a margin covers a remaining change of up to twice this size. The third result is the distance, in sd, by
-    which the run moved each unreliable mean, or 0 if noise explains it.
+    moves, so a margin covers a remaining change of up to twice this size. The change of a standard deviation is the
+    larger one of those of the estimate and of the draws, because features may not detect a tail that fills slowly. The
+    third result is the distance, in sd, by which the run moved each unreliable mean, or 0 if noise explains it.
     """
+    scale = quantities.scale
     for times in _MOVES:
         before = replace(quantities.draws, points=run.points)
         run.move(times)
         there = quantities.moved(run.points, run.scores())
-        found = there.by_regression().widened_by(found)
+        now, mean, sd = there.by_regression(), *location_and_scale(there.values(), there.draws.shares)
+        log_sd_change = np.maximum(np.abs(np.log(now.sd / found.sd)), np.abs(np.log(sd / scale)))
+        found, scale = now.widened_by(now.mean - found.mean, log_sd_change), sd
         drift = _drift(before, run.points)
         not_converged = _NOT_CONVERGED if abs(run.climb) > _CLIMB or drift.largest() > _DRIFTS else ""
         unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or not_converged
         reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))
         if not any(reason):
             break
-    went = np.abs(there.draws.shares @ there.values() - quantities.centre) / found.sd
+    went = np.abs(mean - quantities.centre) / found.sd
     noise = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
     is_unknown = np.array([each != "" and not hidden for each in reason])
     return found, reason, np.where(is_unknown & (went > noise), went, 0.0)

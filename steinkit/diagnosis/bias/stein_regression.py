@@ -549,12 +549,12 @@ class Estimates:
     log_sd_error: Floats
     explained: Floats
 
-    def widened_by(self, other: Estimates) -> Estimates:
-        """Include the difference from other estimates in the errors."""
+    def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
+        """Include changes of means and of the logarithms of sds in the errors."""
         return replace(
             self,
-            mean_error=np.hypot(self.mean_error, (self.mean - other.mean) / self.sd),
-            log_sd_error=np.hypot(self.log_sd_error, np.log(self.sd / other.sd)),
+            mean_error=np.hypot(self.mean_error, mean_change / self.sd),
+            log_sd_error=np.hypot(self.log_sd_error, log_sd_change),
         )
 
 

@@ -86,17 +86,28 @@ class Sample(Displayed):
         divergent: ArrayLike | None = None,
         energy: ArrayLike | None = None,
     ) -> None:
-        rows, chain, draw = _lay_out(points, chain, draw)
+        rows, given = _rows(points, "points"), np.shape(points)
         n, dim = rows.shape
-        given = np.shape(points)
         layout = given[:2] if len(given) == 3 else (n, 1)
-        labels = _names(names, dim)
+        if len(given) == 3 and chain is None and draw is None:
+            chain, draw = np.indices(layout)
+        require_lists(names=names)
+        labels = tuple(map(str, () if names is None else names)) or default_names(dim)
+        if len(labels) != dim or len(set(labels)) != dim:
+            raise InputError(f"names must be {dim} different names, one per parameter; got {list(labels)}")
+        require_printable(labels)
         _refuse(rows, ~np.isfinite(rows), "points", "drop or correct that draw", labels)
+        slopes = None
+        if scores is not None:
+            slopes, shape = _rows(scores, "scores"), np.shape(scores)
+            expected = given if len(shape) == 3 else rows.shape
+            if slopes.shape != rows.shape or (len(shape) == 3 and shape != given):
+                raise InputError(f"scores must have the shape of the points, {expected}; got {shape}")
+            _refuse(slopes, ~np.isfinite(slopes), "scores", "drop or correct that draw", labels)
         columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
         columns |= {"divergent": divergent, "energy": energy}
-        values: dict[str, Any] = {"points": rows, "names": labels, "scores": _scores(scores, rows.shape, given, labels)}
-        values |= {name: _column(column, name, n, layout) for name, column in columns.items()}
-        for name, value in values.items():
+        values = {name: _column(column, name, n, layout) for name, column in columns.items()}
+        for name, value in {"points": rows, "names": labels, "scores": slopes, **values}.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -191,12 +202,11 @@ class Sample(Displayed):
             If two equal draws have different scores.
         """
         carried = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0.0)
-        first, inverse = first_occurrences(self.points if len(carried) == len(self) else self.points[carried])
+        first, inverse = first_occurrences(self.points[carried])
         first = carried[first]
         group = np.full(len(self), -1, dtype=np.int64)
         group[carried] = inverse
-        kept = slice(None) if len(first) == len(self) else first  # a slice avoids a copy
-        if self.scores is not None and len(first) < len(carried):
+        if self.scores is not None:
             differ = np.flatnonzero((self.scores[carried] != self.scores[first[inverse]]).any(axis=1))
             if differ.size:
                 row = carried[differ[0]]
@@ -204,28 +214,22 @@ class Sample(Displayed):
                     f"draws {first[group[row]] + 1} and {row + 1} are the same point but have different scores; "
                     "compute the stored scores again"
                 )
-        weights, weights_low = self._shares(carried, inverse, len(first))
+        masses = np.ones(len(carried))
+        if self.weights is not None:
+            masses = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # largest in [1, 2)
+        exact = masses, np.zeros(len(masses))
+        total = double_double.sums_in_groups(exact, np.zeros_like(inverse), 1)
+        weights, weights_low = double_double.ratio(double_double.sums_in_groups(exact, inverse, len(first)), total)
         return DistinctSample(
-            points=self.points[kept],
+            points=self.points[first],
             weights=weights,
             weights_low=weights_low,
-            scores=None if self.scores is None else self.scores[kept],
+            scores=None if self.scores is None else self.scores[first],
             counts=np.bincount(inverse, minlength=len(first)),
             first=first,
             inverse=group,
             names=self.names,
         )
-
-    def _shares(self, carried: Integers, group: Integers, groups: int) -> double_double.Pair:
-        """Return the fraction of the weight in each group of draws, as a double-double."""
-        weights = np.ones(len(carried))
-        if self.weights is not None:
-            weights = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # largest in [1, 2)
-        masses = weights, np.zeros(len(weights))
-        total = double_double.sums_in_groups(masses, np.zeros(len(weights), dtype=np.int64), 1)
-        if groups < len(group):
-            masses = double_double.sums_in_groups(masses, group, groups)
-        return double_double.ratio(masses, total)
 
     def with_columns(self, **columns: Any) -> Sample:
         """Return the same draws with other weights, scores, names or diagnostics.
@@ -238,25 +242,14 @@ class Sample(Displayed):
         Returns
         -------
         Sample
-            Shares all other arrays with this sample.
+            With copies of all other arrays.
 
         Raises
         ------
         InputError
             If a value is not valid; see the class.
         """
-        scores = None if self.scores is None else Unshared(self.scores)
-        return replace(self, **{"points": Unshared(self.points), "scores": scores} | columns)
-
-
-class Unshared:
-    """An array of floats with no other owner, which `Sample` keeps without a copy."""
-
-    def __init__(self, array: Floats) -> None:
-        self.array = array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
-        return self.array
+        return replace(self, **columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,33 +303,6 @@ class DistinctSample:
         """Number of parameters d."""
         return int(self.points.shape[1])
 
-    def joined(self, first: Integers, group: Integers) -> DistinctSample:
-        """Replace each group of points by its first point, with the weight of the group.
-
-        Parameters
-        ----------
-        first : ndarray of int, shape (m,)
-            First point of each group.
-        group : ndarray of int, shape (n,)
-            Group of each point.
-
-        Returns
-        -------
-        DistinctSample
-            m points, without scores.
-        """
-        weights, weights_low = double_double.sums_in_groups((self.weights, self.weights_low), group, len(first))
-        return replace(
-            self,
-            points=self.points[first],
-            weights=weights,
-            weights_low=weights_low,
-            scores=None,
-            counts=np.bincount(group, weights=self.counts).astype(np.int64),
-            first=self.first[first],
-            inverse=np.where(self.inverse >= 0, group[self.inverse], -1),
-        )
-
     @property
     def merged(self) -> int:
         """Number of draws that repeat an earlier draw."""
@@ -353,15 +319,6 @@ def default_names(dim: int) -> tuple[str, ...]:
     return tuple(f"x{k + 1}" for k in range(dim))
 
 
-def _names(given: Iterable[str] | None, dim: int) -> tuple[str, ...]:
-    require_lists(names=given)
-    names = tuple(map(str, () if given is None else given)) or default_names(dim)
-    if len(names) != dim or len(set(names)) != dim:
-        raise InputError(f"names must be {dim} different names, one per parameter; got {list(names)}")
-    require_printable(names)
-    return names
-
-
 def require_printable(names: Iterable[str]) -> None:
     """Raise InputError for names with control or invisible characters."""
     for position, name in enumerate(names, 1):
@@ -372,23 +329,18 @@ def require_printable(names: Iterable[str]) -> None:
             )
 
 
-def _lay_out(
-    points: ArrayLike, chain: ArrayLike | None, draw: ArrayLike | None, what: str = "points"
-) -> tuple[Floats, ArrayLike | None, ArrayLike | None]:
-    """Return draws with shape (n, d), and labels for draws of three dimensions."""
-    array = _floats(points, what)
+def _rows(values: ArrayLike, what: str) -> Floats:
+    """Return draws or scores with shape (n, d)."""
+    array = _floats(values, what)
     if array.ndim == 1:
         array = array[:, None]
     elif array.ndim == 3:
-        chains, draws, dim = array.shape
-        array = array.reshape(chains * draws, dim)
-        if chain is None and draw is None:
-            chain, draw = np.repeat(np.arange(chains), draws), np.tile(np.arange(draws), chains)
+        array = array.reshape(array.shape[0] * array.shape[1], array.shape[2])
     if array.ndim != 2:
-        raise InputError(f"draws must have shape (n,), (n, d) or (chains, draws, d); got {np.shape(points)}")
+        raise InputError(f"draws must have shape (n,), (n, d) or (chains, draws, d); got {np.shape(values)}")
     if not array.size:
         raise InputError(f"expected at least one draw of one parameter, got shape {array.shape}")
-    return np.ascontiguousarray(array), chain, draw
+    return np.ascontiguousarray(array)
 
 
 def _floats(values: ArrayLike, what: str) -> Floats:
@@ -401,8 +353,6 @@ def _floats(values: ArrayLike, what: str) -> Floats:
             f"{what} must be an array of real numbers; got {type(values).__name__} with named parts: convert it with "
             "as_sample"
         )
-    if isinstance(values, Unshared):
-        return values.array
     try:
         if masked := masked_entries(values):
             raise TypeError(f"an array with {masked} masked entries")
@@ -425,21 +375,6 @@ def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, name
     error = InputError(f"{what}: row {row + 1}{f', column {names[column]!r}' if names else ''} {message}")
     error.cell = what, row, column, message
     raise error
-
-
-def _scores(
-    scores: ArrayLike | None, shape: tuple[int, ...], layout: tuple[int, ...], names: tuple[str, ...]
-) -> Floats | None:
-    """Return scores with shape (n, d); they may have the layout of the points."""
-    if scores is None:
-        return None
-    given = np.shape(scores)
-    array = _lay_out(scores, None, None, "scores")[0]
-    expected = layout if len(given) == 3 else shape
-    if array.shape != shape or (len(given) == 3 and given != layout):
-        raise InputError(f"scores must have the shape of the points, {expected}; got {given}")
-    _refuse(array, ~np.isfinite(array), "scores", "drop or correct that draw", names)
-    return array
 
 
 def _not_whole(column: Floats) -> NDArray[np.bool_]:

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,23 +71,25 @@ class ScoredSample:
             return last[0][2]
         require_target(target, optional=True)
         given = as_sample(draws)
-        layout = rectangle_of(given)
-        if layout is not None:
-            scores, weights = _in_rows(scores, (*layout, given.dim)), _in_rows(weights, layout)
         sample = _with_columns(given, weights, scores, target)
-        sample, faint = _without_faint(sample)
+        notes: list[str] = []
+        if sample.weights is not None:
+            faint = (sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
+            if faint.any():
+                sample = sample.with_columns(weights=np.where(faint, 0.0, sample.weights))
+                notes = [f"{faint.sum()} of {len(sample)} draws have less than 1e-100 of the weight and were dropped"]
         points = sample.distinct()
         limits = _support(points, target, bounds)
-        notes = (*faint, *_notes_on(given, points, target))
-        values, remarks = points.scores, tuple[str, ...]()
+        notes += _notes_on(given, points, target)
+        values = points.scores
         if target is not None:
             values = target.score(points.points, draws=points.first, names=points.names)
             target.check_once(points.points, values, points.names)
-            remarks = target.remarks
+            notes += target.remarks
         assert values is not None  # see _with_columns
         if weights is not None:
             given = replace(given, weights=np.ravel(weights))
-        found = cls(points, values, limits, (*notes, *remarks), given, Units.of("raw", points), target)
+        found = cls(points, values, limits, tuple(notes), given, Units.of("raw", points), target)
         if last is not None:
             last[:] = [(draws, target, found)]
         return found
@@ -157,19 +158,28 @@ class ScoredSample:
         )
 
     def _joined(self, first: Integers, group: Integers) -> ScoredSample:
-        """Merge groups of points; a group gets the mean of its scores."""
-        points = self.points.joined(first, group)
-        whole = points.weights[group], points.weights_low[group]
-        shares = double_double.ratio((self.points.weights, self.points.weights_low), whole)
+        """Merge groups of points; a group gets its first point and the mean of its scores."""
+        points, exact = self.points, (self.points.weights, self.points.weights_low)
+        weights, weights_low = double_double.sums_in_groups(exact, group, len(first))
+        shares = double_double.ratio(exact, (weights[group], weights_low[group]))
         terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
         with np.errstate(over="ignore", invalid="ignore"):  # `in_units` refuses results that are not finite
-            means = [double_double.sums_in_groups(each, group, len(first))[0] for each in terms]
+            scores = np.column_stack([double_double.sums_in_groups(each, group, len(first))[0] for each in terms])
+        merged = replace(
+            points,
+            points=points.points[first],
+            weights=weights,
+            weights_low=weights_low,
+            scores=None,
+            counts=np.bincount(group, weights=points.counts).astype(np.int64),
+            first=points.first[first],
+            inverse=np.where(points.inverse >= 0, group[points.inverse], -1),
+        )
         note = (
             f"{len(group) - len(first)} points equal others after rounding in these units; they were merged, with the "
             "mean of their scores"
         )
-        scores = np.column_stack(means)
-        return replace(self, points=points, scores=scores, notes=(*self.notes, note))
+        return replace(self, points=merged, scores=scores, notes=(*self.notes, note))
 
 
 _last: ContextVar[list[tuple[DrawsLike, Target | None, ScoredSample]] | None] = ContextVar("last", default=None)
@@ -180,16 +190,6 @@ def prepared_once() -> AbstractContextManager[None]:
     return during(_last, [])
 
 
-def _without_faint(sample: Sample) -> tuple[Sample, tuple[str, ...]]:
-    """Set weights below 1e-100 of the total to zero."""
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    faint = (weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
-    if not faint.any():
-        return sample, ()
-    note = f"{np.count_nonzero(faint)} of {len(sample)} draws have less than 1e-100 of the weight and were dropped"
-    return sample.with_columns(weights=np.where(faint, 0.0, weights)), (note,)
-
-
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
     """Raise InputError for numbers outside the range of certificates."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
@@ -198,34 +198,29 @@ def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> No
         require_range(values, what)
 
 
-def _in_rows(values: ArrayLike | None, layout: tuple[int, ...]) -> ArrayLike | None:
-    """Return values of shape (chains, draws, ...) with one row per draw."""
-    if values is None or np.shape(values) != layout:
-        return values
-    return np.reshape(values, (layout[0] * layout[1], *layout[2:]))
-
-
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """Return the sample with the separate weights and scores, or raise UsageError."""
-    columns: dict[str, Any] = {}
-    for name, values in (("weights", weights), ("scores", scores)):
+    """Return the sample with the separate weights and scores, or raise UsageError.
+
+    They may have the shape (chains, draws, ...). Scores in the sample are dropped if there is a target.
+    """
+    columns = {}
+    layout = rectangle_of(sample) or (len(sample),)
+    for name, values, row in (("weights", weights, ()), ("scores", scores, (sample.dim,))):
         if values is not None:
             require_unmasked(values, name)
-            columns[name] = np.asarray(values)
+            array = np.asarray(values)
+            columns[name] = array.reshape(len(sample), *row) if array.shape == (*layout, *row) else array
     if weights is not None and sample.weights is not None:
         raise UsageError("weights= was given, but the sample has weights; omit one of them")
     if scores is not None and (target is not None or sample.scores is not None):
         other = "so was a target" if target is not None else "the sample has scores"
         raise UsageError(f"scores= was given, but {other}; omit one of them")
-    if target is None:
-        if sample.scores is None and scores is None:
-            raise UsageError("expected a target, scores=, or a sample with scores; got a sample without scores")
-        return sample.with_columns(**columns) if columns else sample
-    require_names(sample, target)
-    if sample.scores is not None:
-        columns["scores"] = None  # the target's scores replace them
-    named = named_after(sample, target)
-    return named.with_columns(**columns) if columns else named
+    if target is not None:
+        require_names(sample, target)
+        return named_after(sample, target).with_columns(**columns, scores=None)
+    if sample.scores is None and scores is None:
+        raise UsageError("expected a target, scores=, or a sample with scores; got a sample without scores")
+    return sample.with_columns(**columns)
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 import steinkit as sk
 from steinkit.containers.reading import as_sample
+from steinkit.scored_sample import ScoredSample
 
 
 def test_shapes_accepted():
@@ -146,10 +147,10 @@ def test_slices_keep_all_columns():
     assert len(sk.Sample([1.0, 2.0])[:1]) == 1
 
 
-def test_with_columns_shares_points_and_validates():
+def test_with_columns_keeps_points_and_validates():
     sample = sk.Sample(points=[[0.0, 1.0], [2.0, 3.0]], cost=[1.0, 2.0])
     found = sample.with_columns(weights=[1.0, 3.0], scores=[[1.0, 2.0], [3.0, 4.0]], names=("a", "b"))
-    assert found.points is sample.points
+    np.testing.assert_array_equal(found.points, sample.points)
     assert (found.names, found.weights.tolist(), found.cost.tolist()) == (("a", "b"), [1.0, 3.0], [1.0, 2.0])
     assert (sample.weights, sample.scores) == (None, None)
     assert found.with_columns(scores=None).scores is None
@@ -197,9 +198,8 @@ def test_weights_of_a_million_repeats_are_exact():
 
 def test_weights_of_joined_points_add_up():
     rng = np.random.default_rng(0)
-    found = sk.Sample(np.arange(9.0), weights=rng.random(9)).distinct()
-    first, group = np.array([0, 1, 2]), np.arange(9) % 3
-    joined = found.joined(first, group)
+    scored = ScoredSample.of(np.arange(9.0), scores=np.arange(9.0), weights=rng.random(9))
+    found, joined = scored.points, scored._joined(np.array([0, 1, 2]), np.arange(9) % 3).points
     for k in range(3):
         exact = sum(map(Fraction, [*found.weights[k::3], *found.weights_low[k::3]]))
         assert abs(Fraction(joined.weights[k]) + Fraction(joined.weights_low[k]) - exact) <= exact * Fraction(1, 2**100)

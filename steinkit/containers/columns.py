@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import require_type
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
-from steinkit.sample import Floats, Integers, Sample, Unshared
+from steinkit.sample import Floats, Integers, Sample
 
 LABELS = ("chain", "draw")
 SCORE = "score:"
@@ -323,11 +323,10 @@ def sample_from_table(
     fields |= {name: values[:, k] for name, (k,) in places.items()}
     if "weights" in places:
         fields["weights"] = weights_from(fields["weights"], columns.header[columns.fields["weights"]], source)
-    whole = columns.coordinates == tuple(range(values.shape[1]))
     try:
         return Sample(
-            points=Unshared(values if whole else values[:, columns.coordinates]),
-            scores=Unshared(values[:, columns.scores]) if columns.scores else None,
+            points=values[:, columns.coordinates],
+            scores=values[:, columns.scores] if columns.scores else None,
             names=columns.names,
             **fields,
         )

@@ -47,7 +47,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import Caution, cautious, reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.result import Statement, in_json
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers, Sample, split_chains
 from steinkit.text import Table, compact, sentence
 
 LOW_BFMI = 0.3
@@ -67,7 +67,6 @@ _MEANING = (
 )
 _MIXED = 1.01  # largest R-hat of chains that have mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective size of chains that have mixed
-_COMPARED = 64  # draws of each chain that determine the order of chains
 _FEWEST_DRAWS = 4  # draws of a chain with a BFMI
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
 _AT_ONCE = 2**20  # numbers processed together
@@ -188,13 +187,6 @@ class ChainDiagnostics(Measurement):
         return {name: in_json(value) for name, value in found.items()}
 
     @property
-    def value(self) -> float:
-        """`min_ess`, an estimate."""
-        return self.min_ess
-
-    lower = upper = value
-
-    @property
     def seconds(self) -> dict[str, float]:
         """Empty: diagnostics are computed on first access."""
         return {}
@@ -227,9 +219,10 @@ class ChainDiagnostics(Measurement):
 
     @property
     def min_ess(self) -> float:
-        """Smallest defined bulk ESS, or NaN."""
-        defined = self.bulk_ess[np.isfinite(self.bulk_ess)]
-        return float(defined.min()) if defined.size else math.nan
+        """Smallest defined bulk ESS, or NaN; the value of the measure."""
+        return float(np.fmin.reduce(self.bulk_ess))
+
+    value = lower = upper = min_ess
 
     @property
     def min_tail_ess(self) -> float:
@@ -313,9 +306,12 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     if constant.any() and len(sample) > 1:
         still = ", ".join(np.array(sample.names)[constant])
         notes.append(f"all draws of {still} are the same, so ESS and R-hat are not defined")
-    cost_per_draw = None
+    cost_per_draw = moved = None
     if sample.cost is not None:
         cost_per_draw = float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
+    if max(lengths) > 1:
+        pairs = [(sample.points[rows[:-1]], sample.points[rows[1:]]) for rows in chains]
+        moved = float(np.concatenate([(old != new).any(axis=1) for old, new in pairs]).mean())
     return ChainDiagnostics(
         names=sample.names,
         common=sample.points[np.stack([chain[:common] for chain in chains])],
@@ -324,44 +320,9 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
         weight_ess=weight_ess,
         weighted=weighted,
         cost_per_draw=cost_per_draw,
-        moved=_moved(sample, chains),
+        moved=moved,
         warnings=tuple(map(Caution, notes)),
     )
-
-
-def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
-    """Return the rows of each chain in order, and notes.
-
-    Returns
-    -------
-    list of ndarray of int
-        In increasing order of the labels; one chain without labels.
-    list of str
-        Notes on chains with repeated draw numbers, which keep the order given.
-    """
-    if sample.chain is None:
-        chains = [np.arange(len(sample))]
-    else:
-        chains = [np.flatnonzero(sample.chain == label) for label in np.unique(sample.chain)]
-    if sample.draw is None:
-        return chains, []
-    ordered, notes = [], []
-    for rows in chains:
-        numbers = sample.draw[rows]
-        if len(np.unique(numbers)) < len(numbers):
-            which = "the sample" if sample.chain is None else f"chain {sample.chain[rows[0]]}"
-            notes.append(
-                f"draw numbers of {which} repeat, so the order given was used; if there are several chains, label them"
-            )
-            ordered.append(rows)
-        else:
-            ordered.append(rows[np.argsort(numbers)])
-    return ordered, notes
-
-
-def in_order_of_content(chains: list[Integers], points: Floats) -> list[Integers]:
-    """Sort chains by their first draws, so that the order does not depend on labels."""
-    return sorted(chains, key=lambda rows: points[rows[:_COMPARED]].tolist())
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
@@ -373,14 +334,6 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
     scale = np.abs(points - mean).max(axis=0)  # squares do not overflow
     scale[scale == 0.0] = 1.0
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
-
-
-def _moved(sample: Sample, chains: list[Integers]) -> float | None:
-    steps = sum(len(rows) - 1 for rows in chains)
-    if steps == 0:
-        return None
-    points = sample.points
-    return sum(int((points[rows[1:]] != points[rows[:-1]]).any(axis=1).sum()) for rows in chains) / steps
 
 
 FEWEST = 4  # draws per chain; half chains then have a variance
@@ -562,44 +515,25 @@ def _r_hat(halves: Floats) -> Floats:
 
 def _effective_size(halves: Floats) -> Floats:
     """Return the effective size of values, shape (d,)."""
-    m = halves.shape[-1]
-    size = halves.shape[-2] * m
-    covariance = _autocovariance(halves)
-    within = covariance[:, 0] * m / (m - 1.0)
-    variance = within * (m - 1.0) / m + halves.mean(axis=-1).var(axis=-1, ddof=1)
-    with np.errstate(invalid="ignore"):  # constant parameters
-        correlation = 1.0 - (within[:, None] - covariance) / variance[:, None]
-    correlation[:, 0] = 1.0
-    time = np.maximum(_integrated_time(correlation), 1.0 / np.log10(size))
-    still = np.ptp(halves, axis=(-2, -1)) < _STILL
-    return np.asarray(np.where(still, size, size / time), dtype=np.float64)
-
-
-def _autocovariance(halves: Floats) -> Floats:
-    """Return the mean autocovariance of the half chains at each lag, shape (d, m)."""
     from scipy.fft import next_fast_len
 
     m = halves.shape[-1]
-    length = next_fast_len(2 * m, real=True)  # zero padding prevents wrap-around
-    spectrum = np.fft.rfft(halves - halves.mean(axis=-1, keepdims=True), length)
-    spectrum *= np.conjugate(spectrum)
-    covariance = np.fft.irfft(spectrum, length)[..., :m] / m
-    return np.asarray(np.ascontiguousarray(covariance.swapaxes(1, 2)).mean(axis=-1))
-
-
-def _integrated_time(correlation: Floats) -> Floats:
-    """Return 1 + 2 sum_t rho_t by Geyer's initial monotone sequence."""
-    last = max(0, (correlation.shape[1] + 1) // 2 - 2)  # last pair; the longest lags are omitted
-    correlation = correlation[:, : 2 * last + 2]
-    pairs = correlation[:, ::2] + correlation[:, 1::2]
+    size, means = halves.shape[-2] * m, halves.mean(axis=-1, keepdims=True)
+    padded = next_fast_len(2 * m, real=True)  # zeros prevent wrap-around
+    spectrum = np.fft.rfft(halves - means, padded)
+    covariance = np.fft.irfft(spectrum * np.conjugate(spectrum), padded)[..., :m].mean(axis=1) / m
+    within = covariance[:, :1] * m / (m - 1.0)
+    with np.errstate(invalid="ignore"):  # constant parameters
+        correlation = 1.0 - (within - covariance) / (covariance[:, :1] + means.var(axis=1, ddof=1))
+    correlation[:, 0] = 1.0
+    last = max(0, (m + 1) // 2 - 2)  # last pair; the longest lags are omitted
+    pairs = correlation[:, : 2 * last + 2].reshape(len(halves), -1, 2).sum(axis=2)
     ended = ~(pairs > 0.0)
     ended[:, last] = True
-    end = np.argmax(ended, axis=1)
-    monotone = np.minimum.accumulate(pairs, axis=1)
-    lowered = np.repeat(pairs > monotone, 2, axis=1)
-    summands = np.where(lowered, np.repeat(monotone / 2.0, 2, axis=1), correlation)
-    whole = np.array([row[: 2 * q].sum() for row, q in zip(summands, end, strict=True)])
-    rows = np.arange(len(end))
+    end, rows = np.argmax(ended, axis=1), np.arange(len(halves))
+    summed = np.where(np.arange(last + 1) < end[:, None], np.minimum.accumulate(pairs, axis=1), 0.0).sum(axis=1)
     beyond = correlation[rows, 2 * end]
     beyond = np.where(pairs[rows, end] >= 0.0, beyond, np.maximum(beyond, 0.0))
-    return np.asarray(-1.0 + 2.0 * whole + beyond)
+    time = np.maximum(-1.0 + 2.0 * summed + beyond, 1.0 / np.log10(size))
+    still = np.ptp(halves, axis=(-2, -1)) < _STILL
+    return np.asarray(np.where(still, size, size / time), dtype=np.float64)

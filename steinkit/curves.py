@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from steinkit import __version__
 from steinkit.arguments import generator_from, real_numbers, require_mappings, require_type
-from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, SolverError, UsageError, about, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
@@ -39,7 +38,7 @@ from steinkit.measures.options import units_of_several
 from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Floats, Sample, split_chains
 from steinkit.target import Seed, Target
 from steinkit.text import (
     Table,

@@ -23,18 +23,18 @@ Rounded values coincide by chance. Their expected number follows from the unit o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.autocorrelation import _FEWEST_BATCHES, _VALUES, long_run_times, slowest_change
-from steinkit.chains import split_chains
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries
-from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chains
 from steinkit.text import listed
 from steinkit.units import Units
 
@@ -63,14 +63,10 @@ class Draws:
     points, scores : ndarray, shape (n, d)
     shares : ndarray, shape (n,)
         Probabilities, with sum 1.
-    chains : tuple of slice
-        Draws of each chain.
-    halves : tuple of two ndarrays of int
-        First and second halves of all chains. Chains too short to be split belong to one half.
+    chain : ndarray of int, shape (n,)
+        The sample's label of the chain of each draw; 0 without labels.
     is_weighted : bool
         True if the probabilities differ.
-    labels : tuple of int
-        The sample's label of each chain; 0 without labels.
     disorder : tuple of str
         Cautions about chains without an order in time.
     is_ordered : bool
@@ -85,10 +81,8 @@ class Draws:
     points: Floats
     scores: Floats
     shares: Floats
-    chains: tuple[slice, ...]
-    halves: tuple[Integers, Integers]
+    chain: Integers
     is_weighted: bool
-    labels: tuple[int, ...] = (0,)
     disorder: tuple[str, ...] = ()
     is_ordered: bool = True
     nested: tuple[Integers, float] | None = None
@@ -104,42 +98,36 @@ class Draws:
             If there are fewer than eight draws.
         """
         in_chains, disorder = split_chains(given)
-        in_order = [rows[distinct.inverse[rows] >= 0] for rows in in_chains]
-        order = np.concatenate(in_order)
-        ends = np.cumsum([len(rows) for rows in in_order]).tolist()
-        chains = tuple(slice(end - len(rows), end) for rows, end in zip(in_order, ends, strict=True) if len(rows))
-        labels = tuple(0 if given.chain is None else int(given.chain[rows[0]]) for rows in in_order if len(rows))
+        order = np.concatenate(in_chains)
+        order = order[distinct.inverse[order] >= 0]
         if len(order) < 2 * _FEWEST:
             raise InputError(f"expected at least {2 * _FEWEST} draws, got {len(order)}")
         shares, rows = given.probabilities[order], distinct.inverse[order]
         unordered, nested = "", None
         if _reappear(rows, distinct.points):
-            first = np.sort(np.unique(rows, return_index=True)[1]).astype(np.int64)
-            order, rows, shares = order[first], rows[first], np.asarray(np.bincount(rows, shares)[rows[first]], float)
-            chains, labels = _remaining(chains, labels, first)
+            first = np.sort(np.unique(rows, return_index=True)[1])
+            shares = np.bincount(rows, shares)[rows[first]].astype(np.float64)
+            order, rows = order[first], rows[first]
             unordered = f"{len(first)} distinct points reappear after others, as after resampling"
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
+        chain = np.zeros(len(order), dtype=np.int64) if given.chain is None else given.chain[order]
         if unordered:
             disorder.append(f"{unordered}: they are treated as independent, without an order in time")
             shuffle = np.random.default_rng(0).permutation
-            mixed = np.concatenate([chain.start + shuffle(chain.stop - chain.start) for chain in chains])
+            chains = _slices(chain)
+            mixed = np.concatenate([each.start + shuffle(each.stop - each.start) for each in chains])
             if len(chains) == 1 and (rate := _shrinkage(np.log(shares))):
                 nested = np.argsort(mixed), rate
             order, rows, shares = order[mixed], rows[mixed], shares[mixed]
-        points = distinct.points
-        if len(rows) != len(points) or (np.diff(rows) != 1).any():  # otherwise no copy is needed
-            points, scores = points[rows], scores[rows]
         numbered = np.cumsum(distinct.inverse >= 0) - 1
         return cls(
             rows=numbered[order],
-            points=points,
-            scores=scores,
+            points=distinct.points[rows],
+            scores=scores[rows],
             shares=shares / shares.sum(),
-            chains=chains,
-            halves=_halves(chains),
+            chain=chain,
             is_weighted=bool((shares != shares[0]).any()),
-            labels=labels,
             disorder=tuple(disorder),
             is_ordered=not unordered,
             nested=nested,
@@ -152,26 +140,44 @@ class Draws:
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
         """Yield label and draws of each long chain, if there are several chains."""
-        for label, place in zip(self.labels, self.chains, strict=True) if len(self.chains) > 1 else ():
+        for place in self.chains if len(self.chains) > 1 else ():
             if place.stop - place.start >= 2 * _FEWEST:
-                yield label, self.only(place)
+                yield int(self.chain[place.start]), self.only(place)
 
     def only(self, rows: Integers | slice) -> Draws:
         """Return the draws in increasing rows."""
-        places = np.arange(len(self.points))[rows]
-        chains, labels = _remaining(self.chains, self.labels, places)
         return replace(
             self,
             rows=self.rows[rows],
             points=self.points[rows],
             scores=self.scores[rows],
             shares=self.shares[rows] / self.shares[rows].sum(),
-            chains=chains,
-            halves=_halves(chains),
-            labels=labels,
+            chain=self.chain[rows],
             disorder=(),
             nested=None,
         )
+
+    @cached_property
+    def chains(self) -> tuple[slice, ...]:
+        """Draws of each chain."""
+        return _slices(self.chain)
+
+    @cached_property
+    def halves(self) -> tuple[Integers, Integers]:
+        """First and second halves of all chains.
+
+        Chains too short to be split belong to one half.
+        """
+        is_first = np.zeros(len(self.chain), dtype=bool)
+        lengths = [chain.stop - chain.start for chain in self.chains]
+        total, before = sum(length for length in lengths if length < _FEWEST), 0
+        for chain, length in zip(self.chains, lengths, strict=True):
+            if length >= _FEWEST:
+                is_first[chain.start : chain.start + length // 2] = True
+            else:
+                is_first[chain] = 2 * before + length <= total  # the middle of the chain is in the first half
+                before += length
+        return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
         """Return autocorrelation times of centered functions; 1 without an order."""
@@ -225,13 +231,10 @@ class Draws:
             slowest = max(slowest, self.autocorrelation_times(values - (values @ self.shares)[:, None]).max())
         return len(self.points) / float(slowest)
 
-    def effective(self, times: Floats) -> Floats:
-        """Return effective sizes (Kish's, if weighted) for autocorrelation times."""
-        return np.asarray((1.0 / float(self.shares @ self.shares) if self.is_weighted else len(self.shares)) / times)
-
-    def n_effective(self, time: float) -> float:
-        """Return the effective size for one autocorrelation time."""
-        return float(self.effective(np.array([time]))[0])
+    @cached_property
+    def size(self) -> float:
+        """Effective size without autocorrelation: Kish's, if the draws are weighted."""
+        return 1.0 / float(self.shares @ self.shares) if self.is_weighted else float(len(self.shares))
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
         """Return the warnings of a test with this number of effective draws."""
@@ -247,13 +250,10 @@ class Draws:
         return found
 
 
-def _remaining(
-    chains: Sequence[slice], labels: Sequence[int], places: Integers
-) -> tuple[tuple[slice, ...], tuple[int, ...]]:
-    """Return the chains among draws in increasing rows, without empty ones."""
-    ends = np.searchsorted(places, [(chain.start, chain.stop) for chain in chains])
-    kept = [(slice(*map(int, each)), label) for each, label in zip(ends, labels, strict=True) if np.ptp(each)]
-    return tuple(place for place, _ in kept), tuple(label for _, label in kept)
+def _slices(chain: Integers) -> tuple[slice, ...]:
+    """Return the range of each label in labels of consecutive draws."""
+    starts = [0, *(1 + np.flatnonzero(np.diff(chain))).tolist(), len(chain)]
+    return tuple(slice(*ends) for ends in pairwise(starts))
 
 
 def rounding_units(points: Floats) -> Floats:
@@ -295,17 +295,3 @@ def _shrinkage(logarithms: Floats) -> float:
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0
     return max(0.0, float((logarithms[:-width] - logarithms[width:]).max()) / width)
-
-
-def _halves(chains: Sequence[slice]) -> tuple[Integers, Integers]:
-    is_first = np.zeros(chains[-1].stop, dtype=bool)
-    short = [chain for chain in chains if chain.stop - chain.start < _FEWEST]
-    total, before = sum(chain.stop - chain.start for chain in short), 0
-    for chain in chains:
-        length = chain.stop - chain.start
-        if length >= _FEWEST:
-            is_first[chain.start : chain.start + length // 2] = True
-        else:
-            is_first[chain] = 2 * before + length <= total  # the middle of the chain is in the first half
-            before += length
-    return np.flatnonzero(is_first), np.flatnonzero(~is_first)

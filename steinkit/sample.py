@@ -439,6 +439,36 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
 
+def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
+    """Return the rows of each chain in order, and notes.
+
+    Returns
+    -------
+    list of ndarray of int
+        In increasing order of the labels; one chain without labels.
+    list of str
+        Notes on chains with repeated draw numbers, which keep the order given.
+    """
+    if sample.chain is None:
+        chains = [np.arange(len(sample))]
+    else:
+        chains = [np.flatnonzero(sample.chain == label) for label in np.unique(sample.chain)]
+    if sample.draw is None:
+        return chains, []
+    ordered, notes = [], []
+    for rows in chains:
+        numbers = sample.draw[rows]
+        if len(np.unique(numbers)) < len(numbers):
+            which = "the sample" if sample.chain is None else f"chain {sample.chain[rows[0]]}"
+            notes.append(
+                f"draw numbers of {which} repeat, so the order given was used; if there are several chains, label them"
+            )
+            ordered.append(rows)
+        else:
+            ordered.append(rows[np.argsort(numbers)])
+    return ordered, notes
+
+
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Return the first row of each group of equal rows, and the group of every row.
 

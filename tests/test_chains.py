@@ -7,8 +7,9 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.chains import chain_diagnostics, split_chains
+from steinkit.chains import chain_diagnostics
 from steinkit.errors import InputError
+from steinkit.sample import split_chains
 
 
 def autoregression(phi, chains, n, rng):

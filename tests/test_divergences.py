@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.chains import bfmi, split_chains, touched_by_divergences
+from steinkit.chains import bfmi, touched_by_divergences
+from steinkit.sample import split_chains
 
 EIGHT = Path(__file__).parent / "data" / "arviz" / "centered_eight.nc"
 RNG = np.random.default_rng(4)

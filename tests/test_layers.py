@@ -87,7 +87,7 @@ MAY_IMPORT = {
     "autocorrelation": {"errors", "sample", "runtime"},
     "units": BASE | {"result"},
     "blind_spots": {"errors", "sample", "units"},
-    "draws": {"errors", "text", "sample", "runtime", "chains", "units", "autocorrelation"},
+    "draws": {"errors", "text", "sample", "runtime", "units", "autocorrelation"},
     "scored_sample": BASE | {"units", "blind_spots", "draws"},
     "saved_results": BASE | {"finding", "result", "files"},
     "discrepancy": BASE | SCORED | {"runtime", "chains", "measurement", "result", "text"},

@@ -252,7 +252,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, shar
                 (kind, (int(j[k]),) if kind in _OWN else (int(i[k]), int(j[k])), float(mean[k]), x)
                 for k, x in zip(rows, (np.sign(mean[rows]) * z).tolist(), strict=True)
             ]
-    n_effective = draws.n_effective(slowest)
+    n_effective = draws.size / slowest
     return [
         BoundedFeature(*each, min(1.0, 2.0 * tried * tail_probability(abs(each[-1]), n_effective) / share))
         for each in found

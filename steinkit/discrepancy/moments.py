@@ -613,7 +613,7 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
         autocorrelation_time=times,
         p_value=p_value,
         group_p_values=groups,
-        n_effective=draws.n_effective(slower_half_time(features, times)),
+        n_effective=draws.size / slower_half_time(features, times),
         axes=moments.loadings,
         units=units,
         names=units.names,
@@ -728,7 +728,7 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
 
 def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
     """Return p-values with Bonferroni corrections within and over the groups."""
-    tails = tail_probability(np.abs(z), draws.effective(times))
+    tails = tail_probability(np.abs(z), draws.size / times)
     found = {}
     for group in GROUPS:
         rows = [k for k, feature in enumerate(features) if feature.group == group]

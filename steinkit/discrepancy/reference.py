@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from steinkit.arguments import generator_from, require_functions, whole
-from steinkit.chains import chain_diagnostics, split_chains
+from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import as_sample
 from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.errors import InputError, cautious
 from steinkit.measurement import Reference
 from steinkit.runtime.deadlines import Shares
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample
+from steinkit.sample import Sample, split_chains
 from steinkit.target import Seed, Target, require_target
 
 __all__ = ["LongRun", "Reference", "effective_size", "reference_discrepancy"]

@@ -270,7 +270,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
     limits = None if sample.bounds is None else units.limits(sample.bounds)
     h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
-    n_effective = laid_out.n_effective(float(np.median(times)))
+    n_effective = laid_out.size / float(np.median(times))
     names = (
         *sample.points.names,
         *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),

@@ -58,7 +58,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import generator_from, number, whole
 from steinkit.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
-from steinkit.chains import in_order_of_content, split_chains
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base_kernels import IMQ, BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein_discrepancy
@@ -68,7 +67,7 @@ from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
-from steinkit.sample import DistinctSample, Floats, Integers
+from steinkit.sample import DistinctSample, Floats, Integers, split_chains
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import Units, UnitsLike
@@ -82,6 +81,7 @@ _CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrel
 _FEWEST = 20  # number of draws in units of tau below which the level is not maintained
 _BELOW_ALL = 0.95  # fraction of the smallest replicate below which draws were probably selected
 _TOO_MANY = 4.0  # ratio of equivalent draws to the effective size of weighted ones above which they were selected
+_COMPARED = 64  # draws of each chain that determine the order of chains
 _ROWS = 256
 _REPLICATES = 128
 _ROUGH = 1e-5  # relative to the largest sum over pairs i != j: twenty times the observed error of single precision
@@ -272,7 +272,7 @@ def _test(
     base, notes = kernel_of(kernel).fitted(points.points)
     stein = stein_kernel_for(base, prepared, operator)
     chains, disorder = split_chains(prepared.given)
-    series = [points.inverse[rows] for rows in in_order_of_content(chains, prepared.given.points)]
+    series = [points.inverse[rows] for rows in _in_order_of_content(chains, prepared.given.points)]
     ends = np.cumsum([len(each) for each in series]).tolist()
     places = [slice(end - len(each), end) for end, each in zip(ends, series, strict=True)]
     rows = np.concatenate(series)
@@ -486,7 +486,7 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
         Random seed of the bootstrap.
     """
     scored, draws, standard = sample.carried, sample.draws, sample.standard
-    chains = in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
+    chains = _in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)
     in_chains = np.arange(len(scored)) if draws.is_weighted else np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
@@ -515,7 +515,7 @@ def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) ->
     """
     if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
-    if test is None and equivalent <= _TOO_MANY * draws.n_effective(1.0):
+    if test is None and equivalent <= _TOO_MANY * draws.size:
         return ()
     message = (
         "the draws were probably selected by thinning, or weighted by the score: their kernel discrepancy is "
@@ -544,3 +544,8 @@ def thinning_notes(draws: int) -> tuple[str, ...]:
     if draws <= _MOST_PAIRED:
         return ()
     return (f"the kernel test used {_MOST_PAIRED} evenly spread draws of {draws}",)
+
+
+def _in_order_of_content(chains: list[Integers], points: Floats) -> list[Integers]:
+    """Sort chains by their first draws, so that the order does not depend on labels."""
+    return sorted(chains, key=lambda rows: points[rows[:_COMPARED]].tolist())

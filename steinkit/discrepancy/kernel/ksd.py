@@ -41,7 +41,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, require_flags, whole
-from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
@@ -52,7 +51,7 @@ from steinkit.errors import Caution, InputError, UsageError, caution, cautious, 
 from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import require_time, thread_count, within_time
-from steinkit.sample import DistinctSample, Floats, Integers, Sample
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chains
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike

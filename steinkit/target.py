@@ -2,16 +2,10 @@
 
 A Stein discrepancy needs the score, grad log p, and the bounds of the support. With a log density the score can be
 checked, a sampler provides reference samples, and a cdf provides Wasserstein distances in one dimension.
-
-Gradients of a log density are computed by SciPy's adaptive central differences (`scipy.differentiate.derivative`), with
-an estimate of the error of each entry. In addition, steps are in the unit of each parameter and never cross a bound,
-several initial steps are tried, and the rounding error of the log density is included.
 """
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -20,15 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import generator_from, real_numbers, require_functions, require_lists, require_type, whole
-from steinkit.errors import InputError, SteinkitError, UsageError, listed, warn_user
-from steinkit.runtime.deadlines import require_time
+from steinkit.errors import InputError, UsageError, listed
+from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient, rounding_error, slopes_of
 from steinkit.sample import Floats, Integers, default_names, require_printable
+from steinkit.user_functions import Vectorised, call_checked, call_where_defined, numbers_from
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-Vectorised = Callable[[Floats], ArrayLike]
 Functions = Mapping[str, Vectorised]
-Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]  # (offsets, rows, columns) -> values
+Seed = int | np.random.Generator | None
+
+_SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
+_SCORE_ERROR = 1e-2  # relative error of finite differences above which they are not compared
+_NEAR = 1e-3  # fraction of the spread of the draws on which a log density is a cubic, up to rounding
+_CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
+_NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
 
 
 def as_functions(functions: Functions) -> Functions:
@@ -37,296 +35,6 @@ def as_functions(functions: Functions) -> Functions:
         raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
     return functions
-
-
-def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
-    """Call a function at points and validate its result.
-
-    Parameters
-    ----------
-    function : callable
-    points : ndarray
-        The function receives a copy.
-    shape : tuple of int
-        Expected shape of the result.
-    what : str
-        Name of the function in messages.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    InputError
-        If the function raises, or returns another shape or numbers that are not real.
-    """
-    values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
-    if values.shape != shape:
-        raise InputError(
-            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
-        )
-    return values
-
-
-class RaisedError(InputError):
-    """A function of the user raised an exception."""
-
-
-def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Return the numbers of a function of the user, or raise RaisedError."""
-    try:
-        return real_numbers(call(), returned)
-    except SteinkitError:
-        raise
-    except Exception as error:
-        raise RaisedError(f"{what} raised {described(error)}") from error
-
-
-_MOST_ERRORS = 40  # calls that may raise before the first one that returns
-
-
-def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-    """Call a function at proposed points, where it may raise.
-
-    If the function raises, halves of the points are tried in turn, so only the points at which it raises are lost.
-
-    Parameters
-    ----------
-    function : callable
-    points : ndarray, shape (n, d)
-    row : tuple of int
-        Shape of the value at one point.
-    what : str
-        Name of the function in messages.
-
-    Returns
-    -------
-    ndarray, shape (n, *row)
-        NaN where the function raises.
-
-    Raises
-    ------
-    InputError
-        If the function returns another shape or numbers that are not real.
-    TimeLimitError
-        If the deadline passes.
-    """
-    values = np.full((len(points), *row), np.nan)
-    parts, raised, returned = [slice(0, len(points))], 0, False
-    while len(points) and parts and (returned or raised < _MOST_ERRORS):
-        rows = parts.pop()
-        count = rows.stop - rows.start
-        require_time(f"{what} was evaluated at proposals")
-        try:
-            with np.errstate(all="ignore"):
-                values[rows] = call_checked(function, points[rows], (count, *row), what)
-            returned = True
-        except RaisedError as error:
-            if isinstance(error.__cause__, TimeoutError):
-                raise  # a timeout set by the user
-            raised += 1
-            middle = rows.start + -(-count // 2)
-            parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []
-    return values
-
-
-def described(error: Exception) -> str:
-    """Return the type, position and message of an error in a function of the user."""
-    others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
-    frames = [each for each in others if "site-packages" not in each.filename] or others
-    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}: {error}"
-
-
-# Initial steps in units of a parameter's scale. SciPy's adaptation fails immediately if a stencil leaves the support or
-# spans several modes; entries that did not converge start again with a smaller step.
-_STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
-_CONVERGED = 1e-6
-# Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
-_STENCIL_NOISE = 16.0
-_BLOCK_FLOATS = 1 << 22
-_SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
-_SCORE_ERROR = 1e-2  # relative error of finite differences above which they are not compared
-_NEAR = 1e-3  # fraction of the spread of the draws on which a log density is a cubic, up to rounding
-_CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
-_NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
-_ROUGH = 1e-2  # relative error of a score that is reported each time
-
-
-def numerical_gradient(
-    log_density: Callable[[Floats], Floats], points: Floats, bounds: Floats | None
-) -> tuple[Floats, Floats]:
-    """Return the gradient of a log density by adaptive central differences.
-
-    Parameters
-    ----------
-    log_density : callable, (m, d) -> (m,)
-        May return -inf or NaN, or raise, outside its support.
-    points : ndarray, shape (n, d)
-    bounds : ndarray, shape (d, 2), or None
-        Bounds that no step reaches.
-
-    Returns
-    -------
-    gradient : ndarray, shape (n, d)
-        NaN where it could not be computed.
-    uncertainty : ndarray, shape (n, d)
-        Estimate (not a bound) of the absolute error, from the change at the last halving of the step and the rounding
-        error of the log density. Infinite where no gradient could be computed, for example on a bound.
-    """
-
-    def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-        return _shifted_log_density(log_density, points, offsets, rows, columns)
-
-    return _slopes(shifted, _largest_steps(points, bounds), _rounding_error(log_density(points)))
-
-
-def _slopes(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
-    """Return derivatives at n points along k directions, with uncertainty."""
-    slopes = np.full(steps.shape, np.nan)
-    uncertainty = np.full(steps.shape, np.inf)
-    unsettled = steps > 0.0
-    for start in _STARTS:
-        at = np.nonzero(unsettled)
-        if not at[0].size:
-            break
-        slope, error, converged = _differentiate(shifted, at, start * steps[at], rounding[at[0]])
-        better = error < uncertainty[at]
-        slopes[at] = np.where(better, slope, slopes[at])
-        uncertainty[at] = np.where(better, error, uncertainty[at])
-        unsettled[at] = ~converged
-    return slopes, uncertainty
-
-
-class DifferenceScore:
-    """A score computed from a log density by central differences.
-
-    The first call issues a warning with the number of evaluations and the accuracy. Later calls do so only if entries
-    have a relative error above 1 %.
-
-    Parameters
-    ----------
-    log_density : callable, (m, d) -> (m,)
-    bounds : ndarray, shape (d, 2), or None
-    label : str
-        Name of the target in the warning.
-
-    Attributes
-    ----------
-    remark : str
-        The last warning; empty before the first call.
-    """
-
-    def __init__(self, log_density: Callable[[Floats], Floats], bounds: Floats | None, label: str) -> None:
-        self._log_density, self._bounds, self._label = log_density, bounds, label
-        self.remark: str = ""
-
-    def __call__(self, points: Floats) -> Floats:
-        """Return the score, (n, d) -> (n, d); NaN if it could not be computed."""
-        evaluations = 0
-
-        def counted(places: Floats) -> Floats:
-            nonlocal evaluations
-            evaluations += len(places)
-            return self._log_density(places)
-
-        gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
-        if np.isnan(gradient).any() or not gradient.size:
-            return gradient  # the caller reports the draw
-        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.where(size > 0.0, uncertainty / size, 0.0)
-        first, rough = not self.remark, int((error > _ROUGH).sum())
-        poor = f", {rough} of {error.size} entries above 1 %" if rough else ""
-        self.remark = (
-            f"{self._label} has no score; it was computed by finite differences of the log density: {evaluations:,} "
-            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} per draw and parameter), relative "
-            f"error {np.median(error):.0e} (largest {error.max():.0e}{poor}); pass score=, or use Target.from_jax or "
-            "from_torch, for an exact score"
-        )
-        if first or rough:
-            warn_user(self.remark)
-        return gradient
-
-    def without_warning(self, points: Floats) -> Floats:
-        """Return the score at points without a report of its accuracy."""
-        return numerical_gradient(self._log_density, points, self._bounds)[0]
-
-
-def length_scales(points: Floats) -> Floats:
-    """Return the spread of points, (n, d) -> (d,); their size or 1 if zero."""
-    centre = np.median(points, axis=0)
-    candidates = (
-        np.median(np.abs(points - centre), axis=0),
-        np.abs(points - centre).max(axis=0),
-        np.abs(points).max(axis=0),
-    )
-    scales = np.ones(points.shape[1])
-    for candidate in reversed(candidates):
-        scales = np.where(candidate > 0.0, candidate, scales)
-    return scales
-
-
-def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
-    """Return the initial step of every entry, (n, d), a power of two; 0 on a bound."""
-    # a point in a heavy tail has a larger scale than the bulk
-    steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
-    if bounds is not None:
-        distance = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
-        steps = np.minimum(steps, 0.5 * np.maximum(distance, 0.0))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp2(np.floor(np.log2(steps))), dtype=np.float64)
-
-
-def _rounding_error(heights: Floats) -> Floats:
-    """Return the rounding error of log densities in their precision, (n,)."""
-    with np.errstate(over="ignore"):
-        single = heights.astype(np.float32).astype(np.float64)
-    precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64
-    return np.abs(heights) * float(np.finfo(precision).eps)
-
-
-def _differentiate(
-    shifted: Shifted, at: tuple[NDArray[np.intp], ...], steps: Floats, rounding: Floats
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return slopes at the entries ``at``, their errors, and convergence."""
-    from scipy.differentiate import derivative
-
-    def flat(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-        offsets, rows, columns = np.broadcast_arrays(offsets, rows, columns)
-        return shifted(offsets.ravel(), rows.ravel(), columns.ravel()).reshape(offsets.shape)
-
-    with np.errstate(all="ignore"):
-        found = derivative(flat, np.zeros(len(steps)), args=at, initial_step=steps, tolerances={"rtol": _CONVERGED})
-        last_step = steps * 2.0 ** (1.0 - found.nit)
-        error = np.maximum(found.error, _STENCIL_NOISE * rounding / last_step)
-    usable = np.isfinite(found.df) & np.isfinite(error)
-    return found.df, np.where(usable, error, np.inf), found.success & usable
-
-
-def _shifted_log_density(
-    log_density: Callable[[Floats], Floats],
-    points: Floats,
-    offsets: Floats,
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-) -> Floats:
-    """Return the log density at shifted points; NaN if an offset is rounded."""
-    values = np.empty(len(offsets))
-    block = max(1, _BLOCK_FLOATS // points.shape[1])
-    for begin in range(0, len(offsets), block):
-        part = slice(begin, begin + block)
-        moved = points[rows[part]]
-        entry = (np.arange(len(moved)), columns[part])
-        origin = moved[entry]
-        moved[entry] = origin + offsets[part]
-        lost = np.abs((moved[entry] - origin) - offsets[part]) > 1e-7 * np.abs(offsets[part])
-        values[part] = np.where(lost, np.nan, call_where_defined(log_density, moved, (), "log_density"))
-    return values
-
-
-Seed = int | np.random.Generator | None
 
 
 class TargetOptions(TypedDict, total=False):
@@ -638,8 +346,7 @@ class Target:
         if isinstance(score, DifferenceScore):
             score = score.without_warning
         values = self._at_proposals(score, points, points.shape[1:], "score")
-        defined = _finite_rows(values)
-        return values if defined.all() else np.where(defined[:, None], values, np.nan)
+        return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Call a function at points inside the support; NaN elsewhere."""
@@ -812,8 +519,8 @@ class Target:
             near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
             rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # the rms of independent errors
         rounding = np.maximum(rounding, np.median(np.nan_to_num(rounding)))
-        rounding = np.fmax(rounding, _rounding_error(self.log_density(points[some]).repeat(2)))
-        slopes, uncertainty = (each[:, 0] for each in _slopes(shifted, np.ones((len(rows), 1)), rounding))
+        rounding = np.fmax(rounding, rounding_error(self.log_density(points[some]).repeat(2)))
+        slopes, uncertainty = (each[:, 0] for each in slopes_of(shifted, np.ones((len(rows), 1)), rounding))
         parts = scores[rows] * directions
         size = np.sqrt((parts**2).sum(axis=1))
         size = np.maximum(np.maximum(size, np.median(size)), np.nan_to_num(np.abs(slopes)) - 10.0 * uncertainty)
@@ -970,15 +677,10 @@ def require_inside(
 
 def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
     """Return True for points that are finite and strictly between the bounds."""
-    found = _finite_rows(points)
+    found = np.asarray(np.isfinite(points).all(axis=1))
     if bounds is not None:
         found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
     return found
-
-
-def _finite_rows(values: Floats) -> NDArray[np.bool_]:
-    finite = np.isfinite(values)
-    return np.ones(len(values), dtype=np.bool_) if finite.all() else np.asarray(finite.all(axis=1))
 
 
 def show_point(point: Floats) -> str:

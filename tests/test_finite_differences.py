@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
-from steinkit.target import length_scales, numerical_gradient
+from steinkit.finite_differences import length_scales, numerical_gradient
 from steinkit.targets import Beta, Gamma, GaussianMixture, Normal, StudentT
 
 FAMILIES = [
@@ -103,7 +103,7 @@ def test_length_scales_fall_back_to_size_and_to_one():
 def test_blocks_do_not_change_the_answer(monkeypatch):
     target, points = StudentT(3.0, dim=4), np.random.default_rng(4).normal(size=(9, 4))
     whole = numerical_gradient(target.log_density, points, None)
-    monkeypatch.setattr("steinkit.target._BLOCK_FLOATS", 40)
+    monkeypatch.setattr("steinkit.finite_differences._BLOCK_FLOATS", 40)
     blocks = numerical_gradient(target.log_density, points, None)
     np.testing.assert_array_equal(whole, blocks)
 

@@ -28,7 +28,8 @@ from steinkit.arguments import whole
 from steinkit.containers.objects import from_ensemble
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target, Vectorised
+from steinkit.target import Target
+from steinkit.user_functions import Vectorised
 
 _NEAR = 0.1  # distance in sd beyond the outermost draw within which an edge of the support matters
 

@@ -19,7 +19,8 @@ from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import as_sample, require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported
 from steinkit.sample import Floats, Sample
-from steinkit.target import Target, described
+from steinkit.target import Target
+from steinkit.user_functions import described
 
 _BLOCK = 1024  # points per call; a function of N data points needs arrays of 1024 N numbers
 

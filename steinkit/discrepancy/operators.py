@@ -61,8 +61,9 @@ from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, default_names
-from steinkit.target import call_checked, show_point
+from steinkit.target import show_point
 from steinkit.units import Units, finite_in_units
+from steinkit.user_functions import call_checked
 
 _ROUNDING = 1e-9  # relative to the largest entry of a matrix: rounding of an inverse with condition number 1e6
 _CHECKED_POINTS = 10  # number of points for the comparison with finite differences
@@ -254,7 +255,7 @@ class RiemannianLangevin:
 
         Each has shape (m, d, d), with j before k.
         """
-        from steinkit.target import numerical_gradient
+        from steinkit.finite_differences import numerical_gradient
 
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))

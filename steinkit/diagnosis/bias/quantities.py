@@ -22,9 +22,10 @@ from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
-from steinkit.target import Functions, call_checked
+from steinkit.target import Functions
 from steinkit.text import listed
 from steinkit.units import require_variation
+from steinkit.user_functions import call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # effective draws in the slowest mixing direction, below which weights may be biased
 _TURNED = 0.5  # mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign

@@ -1,0 +1,191 @@
+"""Gradients of a log density by finite differences.
+
+They are SciPy's adaptive central differences (`scipy.differentiate.derivative`), with an estimate of the error of each
+entry. In addition, steps are in the unit of each parameter and never cross a bound, several initial steps are tried,
+and the rounding error of the log density is included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steinkit.errors import warn_user
+from steinkit.runtime.deadlines import blocks
+from steinkit.sample import Floats
+from steinkit.user_functions import call_where_defined
+
+LogDensity = Callable[[Floats], Floats]
+Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
+"""Function of offsets, rows and columns: the log density at each row's point, shifted along a direction."""
+
+# Initial steps in units of a parameter's scale. SciPy's adaptation fails immediately if a stencil leaves the support or
+# spans several modes; entries that did not converge start again with a smaller step.
+_STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
+_CONVERGED = 1e-6
+# Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
+_STENCIL_NOISE = 16.0
+_LOST = 1e-7  # relative error of a shift by rounding above which the value is not used
+_BLOCK_FLOATS = 1 << 22
+_ROUGH = 1e-2  # relative error of a score that is reported each time
+
+
+def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
+    """Return the gradient of a log density by adaptive central differences.
+
+    Parameters
+    ----------
+    log_density : callable, (m, d) -> (m,)
+        May return -inf or NaN, or raise, outside its support.
+    points : ndarray, shape (n, d)
+    bounds : ndarray, shape (d, 2), or None
+        Bounds that no step reaches.
+
+    Returns
+    -------
+    gradient : ndarray, shape (n, d)
+        NaN where it could not be computed.
+    uncertainty : ndarray, shape (n, d)
+        Estimate (not a bound) of the absolute error, from the change at the last halving of the step and the rounding
+        error of the log density. Infinite where no gradient could be computed, for example on a bound.
+    """
+
+    def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+        values = np.empty(len(offsets))
+        for part in blocks(len(offsets), max(1, _BLOCK_FLOATS // points.shape[1])):
+            moved = points[rows[part]]
+            entry = (np.arange(len(moved)), columns[part])
+            origin = moved[entry]
+            moved[entry] = origin + offsets[part]
+            lost = np.abs((moved[entry] - origin) - offsets[part]) > _LOST * np.abs(offsets[part])
+            values[part] = np.where(lost, np.nan, call_where_defined(log_density, moved, (), "log_density"))
+        return values
+
+    return slopes_of(shifted, _largest_steps(points, bounds), rounding_error(log_density(points)))
+
+
+def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
+    """Return derivatives at n points along k directions, with their uncertainty.
+
+    Parameters
+    ----------
+    shifted : callable, (offsets, rows, columns) -> values
+        Function that is differentiated with respect to the offset, at rows below n and columns below k.
+    steps : ndarray, shape (n, k)
+        Largest initial steps; entries with a step of 0 are not computed.
+    rounding : ndarray, shape (n,)
+        Rounding errors of the function.
+    """
+    from scipy.differentiate import derivative
+
+    def flat(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+        offsets, rows, columns = np.broadcast_arrays(offsets, rows, columns)
+        return shifted(offsets.ravel(), rows.ravel(), columns.ravel()).reshape(offsets.shape)
+
+    slopes = np.full(steps.shape, np.nan)
+    uncertainty = np.full(steps.shape, np.inf)
+    unsettled = steps > 0.0
+    for start in _STARTS:
+        at = np.nonzero(unsettled)
+        first = start * steps[at]
+        if not first.size:
+            break
+        with np.errstate(all="ignore"):
+            found = derivative(flat, np.zeros(len(first)), args=at, initial_step=first, tolerances={"rtol": _CONVERGED})
+            error = np.maximum(found.error, _STENCIL_NOISE * rounding[at[0]] / (first * 2.0 ** (1.0 - found.nit)))
+        usable = np.isfinite(found.df) & np.isfinite(error)
+        better = usable & (error < uncertainty[at])
+        slopes[at] = np.where(better, found.df, slopes[at])
+        uncertainty[at] = np.where(better, error, uncertainty[at])
+        unsettled[at] = ~(found.success & usable)
+    return slopes, uncertainty
+
+
+class DifferenceScore:
+    """A score computed from a log density by central differences.
+
+    The first call issues a warning with the number of evaluations and the accuracy. Later calls do so only if entries
+    have a relative error above 1 %.
+
+    Parameters
+    ----------
+    log_density : callable, (m, d) -> (m,)
+    bounds : ndarray, shape (d, 2), or None
+    label : str
+        Name of the target in the warning.
+
+    Attributes
+    ----------
+    remark : str
+        The last warning; empty before the first call.
+    """
+
+    def __init__(self, log_density: LogDensity, bounds: Floats | None, label: str) -> None:
+        self._log_density, self._bounds, self._label = log_density, bounds, label
+        self.remark: str = ""
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the score, (n, d) -> (n, d); NaN if it could not be computed."""
+        evaluations = 0
+
+        def counted(places: Floats) -> Floats:
+            nonlocal evaluations
+            evaluations += len(places)
+            return self._log_density(places)
+
+        gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
+        if np.isnan(gradient).any() or not gradient.size:
+            return gradient  # the caller reports the draw
+        size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.where(size > 0.0, uncertainty / size, 0.0)
+        first, rough = not self.remark, int((error > _ROUGH).sum())
+        poor = f", {rough} of {error.size} entries above 1 %" if rough else ""
+        self.remark = (
+            f"{self._label} has no score; it was computed by finite differences of the log density: {evaluations:,} "
+            f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} per draw and parameter), relative "
+            f"error {np.median(error):.0e} (largest {error.max():.0e}{poor}); pass score=, or use Target.from_jax or "
+            "from_torch, for an exact score"
+        )
+        if first or rough:
+            warn_user(self.remark)
+        return gradient
+
+    def without_warning(self, points: Floats) -> Floats:
+        """Return the score at points without a report of its accuracy."""
+        return numerical_gradient(self._log_density, points, self._bounds)[0]
+
+
+def length_scales(points: Floats) -> Floats:
+    """Return the spread of points, (n, d) -> (d,); their size or 1 if zero."""
+    centre = np.median(points, axis=0)
+    candidates = (
+        np.median(np.abs(points - centre), axis=0),
+        np.abs(points - centre).max(axis=0),
+        np.abs(points).max(axis=0),
+    )
+    scales = np.ones(points.shape[1])
+    for candidate in reversed(candidates):
+        scales = np.where(candidate > 0.0, candidate, scales)
+    return scales
+
+
+def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
+    """Return the initial step of every entry, (n, d), a power of two; 0 on a bound."""
+    # a point in a heavy tail has a larger scale than the bulk
+    steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
+    if bounds is not None:
+        distance = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
+        steps = np.minimum(steps, 0.5 * np.maximum(distance, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp2(np.floor(np.log2(steps))), dtype=np.float64)
+
+
+def rounding_error(heights: Floats) -> Floats:
+    """Return the rounding error of log densities in their precision, (n,)."""
+    with np.errstate(over="ignore"):
+        single = heights.astype(np.float32).astype(np.float64)
+    precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64
+    return np.abs(heights) * float(np.finfo(precision).eps)

@@ -221,22 +221,16 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
     """Yield blocks of functions that distinguish regions, shape (k, n)."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
-    first, second = _pairs(z)
+    first, second = np.triu_indices(len(z))
+    if len(first) > _MOST_PAIRS:  # the most correlated ones
+        correlation = np.abs(np.corrcoef(z))[first, second]
+        kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # they include the squares
+        first, second = first[kept], second[kept]
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     others = np.concatenate([z, [_log_norm(z), _log_norm(scores.T)]])
     for rows in blocks(len(first), width, "slow mixing directions were sought"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
-
-
-def _pairs(z: Floats) -> tuple[Integers, Integers]:
-    """Return the pairs of coordinates, or the most correlated ones if there are many."""
-    first, second = np.triu_indices(len(z))
-    if len(first) > _MOST_PAIRS:
-        correlation = np.abs(np.corrcoef(z))[first, second]
-        kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # they include the squares
-        first, second = first[kept], second[kept]
-    return first, second
 
 
 def _log_norm(values: Floats) -> Floats:

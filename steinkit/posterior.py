@@ -347,7 +347,7 @@ class Posterior(Target):
             return np.empty(points.shape)
         self.check_shapes(points[0])
         total = real_numbers(self.grad_log_prior(points), "the values of grad_log_prior").copy()
-        self._add_over_data(total, points, self.grad_log_likelihood, self.grad_log_likelihood_many)
+        self._add_over_data(total, points, self._many("grad_log_likelihood"))
         return total
 
     def _log_density_over_data(self, points: Floats) -> Floats:
@@ -361,22 +361,20 @@ class Posterior(Target):
 
     def _add_log_likelihoods(self, total: Floats, points: Floats) -> None:
         """Add the log likelihood of all data to ``total`` in place."""
-        many = self.log_likelihood_many
-        self._add_over_data(
-            total,
-            points,
-            lambda theta, *batch: self.log_likelihood(theta, *batch).sum(),
-            None if many is None else lambda thetas, *batches: many(thetas, *batches).sum(axis=1),
-        )
+        many = self._many("log_likelihood")
+        self._add_over_data(total, points, lambda thetas, *batches: many(thetas, *batches).sum(axis=1))
 
-    def _add_over_data(
-        self, total: Floats, points: Floats, single: LikelihoodTerm, many: LikelihoodTerm | None
-    ) -> None:
-        """Add a likelihood term, summed over all data, to ``total`` in place."""
+    def _many(self, name: str) -> LikelihoodTerm:
+        """Return the vectorized form of a term, or a loop over its single form."""
+        found: LikelihoodTerm | None = getattr(self, f"{name}_many")
+        return partial(_one_by_one, getattr(self, name)) if found is None else found
+
+    def _add_over_data(self, total: Floats, points: Floats, term: LikelihoodTerm) -> None:
+        """Add a term of many parameter vectors, summed over all data, to ``total``."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
         pairs = max(1, _BLOCK_FLOATS // width)  # pairs of a point and a data point in a block
         # Matrix products are fast for blocks that are large in both directions, and somewhat larger in data.
-        rows = pairs if many is None else min(self.size, pairs, math.isqrt(16 * pairs))
+        rows = min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1
         # Products of a block are small: with several threads, libraries spend most of the time waiting.
@@ -384,13 +382,9 @@ class Posterior(Target):
             shown = None if is_long else False
             for begin in progress_bar("passing through the data", unit=" blocks", shown=shown, steps=begins):
                 batch = tuple(array[begin : begin + rows] for array in self.data)
-                if many is None:
-                    for i, theta in enumerate(points):
-                        total[i] += single(theta, *batch)
-                    continue
                 for first in range(0, len(points), pairs // rows):
                     thetas = points[first : first + pairs // rows]
-                    total[first : first + len(thetas)] += many(thetas, *(_repeated(x, len(thetas)) for x in batch))
+                    total[first : first + len(thetas)] += term(thetas, *(_repeated(x, len(thetas)) for x in batch))
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
@@ -428,6 +422,14 @@ def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
 def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
     first: Floats = many(theta[None], *(array[None] for array in batch))[0]
     return first
+
+
+def _one_by_one(single: LikelihoodTerm, thetas: Floats, *batches: Array) -> Floats:
+    found = []
+    for theta, *batch in zip(thetas, *batches, strict=True):
+        require_time("the likelihood was computed")
+        found.append(single(theta, *batch))
+    return np.array(found, dtype=np.float64)
 
 
 def _repeated(array: Array, times: int) -> Array:
@@ -580,15 +582,9 @@ def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Inte
     n, b = rows.shape
     data = tuple(array[rows.ravel()][:, None] for array in posterior.data)  # batches of one
 
-    def gradient(k: int, theta: Floats) -> Floats:
-        require_time("scores were computed")
-        return np.asarray(posterior.grad_log_likelihood(theta, *(x[k] for x in data)), dtype=np.float64)
-
     def gradients(thetas: Floats) -> Floats:
         require_time("scores were computed")
-        if posterior.grad_log_likelihood_many is not None:
-            return np.asarray(posterior.grad_log_likelihood_many(thetas, *data), dtype=np.float64)
-        return np.array([gradient(k, theta) for k, theta in enumerate(thetas)])
+        return np.asarray(posterior._many("grad_log_likelihood")(thetas, *data), dtype=np.float64)
 
     thetas, middle = np.repeat(points, b, axis=0), np.broadcast_to(centre, (n * b, len(centre)))
     left = gradients(thetas) - gradients(np.array(middle))

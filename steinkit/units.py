@@ -85,7 +85,7 @@ class Units(Brief):
             If a parameter is constant and therefore has no unit of its own, or if the names of the parameters differ.
         """
         if isinstance(units, Units):
-            return units._of_names(sample.names)
+            return units if units.names == sample.names else units._of_names(sample.names)
         if isinstance(units, Mapping):
             kind, scale = units.get("kind", "given"), units.get("scale")
             if scale is None or kind not in get_args(UnitsKind):
@@ -107,7 +107,11 @@ class Units(Brief):
                 hint = did_you_mean(units, ("own", "raw"))
                 raise UsageError(f"units must be 'own', 'raw' or a scale for each parameter; got {units!r}{hint}")
             return cls._own(sample)
-        return cls("given", sample.weights @ sample.points, _checked(units, sample.dim), sample.names)
+        expected = f"{sample.dim} positive numbers, one per parameter"
+        scale = real_numbers(units, "units", expected)
+        if scale.shape != (sample.dim,) or not (np.isfinite(scale) & (scale > 0.0)).all():
+            raise UsageError(f"units must be {expected}; got {units!r}")
+        return cls("given", sample.weights @ sample.points, scale, sample.names)
 
     @classmethod
     def reference(cls, target: Target, names: tuple[str, ...], rng: Seed = 0) -> Units:
@@ -242,8 +246,6 @@ class Units(Brief):
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
         """Return these units in the order of the names; default names match any names."""
-        if names == self.names:
-            return self
         if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
             return replace(self, names=names)
         _require_names(self.names, names)
@@ -327,14 +329,6 @@ def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
     if not np.isfinite(values).all():
         raise InputError(f"{what} overflow in these units: rescale them, or use other units")
     require_range(values, f"{what} in these units")
-    return values
-
-
-def _checked(scale: ArrayLike, dim: int) -> Floats:
-    expected = f"{dim} positive numbers, one per parameter"
-    values = real_numbers(scale, "units", expected)
-    if values.shape != (dim,) or not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise UsageError(f"units must be {expected}; got {scale!r}")
     return values
 
 

@@ -41,8 +41,9 @@ def two_sum(a: Floats, b: Floats) -> Pair:
 
 def two_product(a: Floats, b: Floats) -> Pair:
     """Return the rounded product of two doubles below 2^900 and its rounding error."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    product, a_scaled, b_scaled = a * b, _SPLITTER * a, _SPLITTER * b
+    a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)  # numbers of 26 bits, as the low parts
+    a_low, b_low = a - a_high, b - b_high
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
@@ -95,10 +96,3 @@ def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
     high, low = terms
     size = np.abs(high) if sizes is None else sizes
     return np.where(size > 0.0, np.abs(low) + ROUNDING * size + UNDERFLOW, 0.0)
-
-
-def _split(a: Floats) -> Pair:
-    """Split a double into two numbers of 26 bits."""
-    scaled = _SPLITTER * a
-    high = scaled - (scaled - a)
-    return high, a - high

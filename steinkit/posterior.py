@@ -337,7 +337,7 @@ class Posterior(Target):
         terms = self.log_likelihood, self.grad_log_likelihood, self.log_prior, self.grad_log_prior
         return *terms, self.log_likelihood_many, self.grad_log_likelihood_many
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Omit compiled terms, which contain addresses."""
         return self.__dict__ | {"_compiled": None}
 

@@ -122,17 +122,17 @@ _SOURCES = {
 _SCALES = 6  # parameters in a label of units
 
 
-def setting_key(settings: Mapping[str, Any]) -> str:
+def setting_key(settings: Mapping[str, object]) -> str:
     """Return a setting as its user writes it: "step_size 0.005, batch_size 5"."""
     return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
-def setting_label(settings: Mapping[str, Any]) -> str:
+def setting_label(settings: Mapping[str, object]) -> str:
     """Return a setting for a sentence: "step size 0.005, batch size 5"."""
     return ", ".join(f"{name.replace('_', ' ')} {value_label(value)}" for name, value in settings.items())
 
 
-def value_label(value: Any) -> str:
+def value_label(value: object) -> str:
     """Return the value of a setting for a sentence."""
     if isinstance(value, list | tuple):
         return f"({', '.join(map(value_label, value))})"

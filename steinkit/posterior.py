@@ -238,27 +238,26 @@ class Posterior(Target):
         rows = min(self.size, 2 if dim != 2 else 4)
         batch = tuple(array[:rows] for array in self.data)
         batches = tuple(_repeated(array, len(thetas)) for array in batch)
-
-        def require_shape(values: ArrayLike, shape: tuple[int, ...], name: str, expected: str) -> Floats:
-            array = real_numbers(values, f"the values of {name}")
-            if array.shape != shape:
-                raise InputError(f"{name} must return shape {expected}: here {shape}; it returned {array.shape}")
-            return array
-
-        require_shape(self.log_prior(thetas), (3,), "log_prior", "(K,) for K parameter vectors")
-        require_shape(self.grad_log_prior(thetas), (3, dim), "grad_log_prior", "(K, d) for K parameter vectors")
-        single = {
-            "log_likelihood": (rows, "b", "(b,), one term per data point"),
-            "grad_log_likelihood": (dim, "d", "(d,), summed over the batch"),
+        forms = {
+            "log_prior": ((thetas,), (3,), "(K,) for K parameter vectors"),
+            "grad_log_prior": ((thetas,), (3, dim), "(K, d) for K parameter vectors"),
+            "log_likelihood": ((theta, *batch), (rows,), "(b,), one term per data point"),
+            "grad_log_likelihood": ((theta, *batch), (dim,), "(d,), summed over the batch"),
+            "log_likelihood_many": ((thetas, *batches), (3, rows), "(K, b)"),
+            "grad_log_likelihood_many": ((thetas, *batches), (3, dim), "(K, d)"),
         }
-        for name, (length, letter, expected) in single.items():
-            one = require_shape(getattr(self, name)(theta, *batch), (length,), name, expected)
-            if (many := getattr(self, f"{name}_many")) is None:
-                continue
-            found = require_shape(many(thetas, *batches), (3, length), f"{name}_many", f"(K, {letter})")
-            if not np.allclose(found, one, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(one).max()), equal_nan=True):
+        found = {}
+        for name, (arguments, shape, expected) in forms.items():
+            if (function := getattr(self, name)) is not None:
+                found[name] = values = real_numbers(function(*arguments), f"the values of {name}")
+                if values.shape != shape:
+                    raise InputError(f"{name} must return shape {expected}: here {shape}; it returned {values.shape}")
+        for name in ("log_likelihood", "grad_log_likelihood"):
+            one = found[name]
+            many = found.get(f"{name}_many", one)
+            if not np.allclose(many, one, rtol=1e-6, atol=1e-9 * (1.0 + np.abs(one).max()), equal_nan=True):
                 raise InputError(
-                    f"{name}_many and {name} must agree on the same parameters and data; they returned {found[0]} and "
+                    f"{name}_many and {name} must agree on the same parameters and data; they returned {many[0]} and "
                     f"{one}"
                 )
         self._is_checked = True

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from steinkit.result import in_json
 from steinkit.text import listed, standard_errors
 
 ALONG_AXIS = "wrong"
@@ -107,9 +108,5 @@ class Finding:
         dict
             Strings, finite numbers and lists.
         """
-        size = None if math.isnan(self.size) else self.size
-        return (
-            asdict(self)
-            | {"kind": str(self.kind), "size": size, "parameters": [*self.parameters]}
-            | {"explained_by": [*self.explained_by]}
-        )
+        values = asdict(self) | {"kind": str(self.kind)}
+        return {name: in_json(value) for name, value in values.items()}

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "arguments": {"errors"},
     "text": {"errors"},
     "result": {"errors", "text"},
-    "finding": {"text"},
+    "finding": {"result", "text"},
     "runtime": {"errors"},
     "double_double": set(),
     "sample": {"errors", "arguments", "double_double", "result", "text"},

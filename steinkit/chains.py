@@ -67,7 +67,9 @@ _MEANING = (
 )
 _MIXED = 1.01  # largest R-hat of chains that have mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective size of chains that have mixed
-_FEWEST_DRAWS = 4  # draws of a chain with a BFMI
+_FEWEST = 4  # draws per chain; half chains then have a variance
+_TAILS = (0.05, 0.95)
+_STILL = 1e-15  # range of scaled draws below which they are constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
 _AT_ONCE = 2**20  # numbers processed together
 
@@ -158,10 +160,10 @@ class ChainDiagnostics(Measurement):
 
     def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
         """Return a statistic of each parameter, with its unit or without one."""
-        found = np.full(len(self.names), np.nan)
-        if self.n_draws < FEWEST:
+        found, (n_chains, n_draws, _) = np.full(len(self.names), np.nan), self.common.shape
+        if n_draws < _FEWEST:
             return found
-        width = max(1, _AT_ONCE // (self.n_chains * self.n_draws))
+        width = max(1, _AT_ONCE // (n_chains * n_draws))
         for first in range(0, len(found), width):
             chains = np.ascontiguousarray(np.moveaxis(self.common[:, :, first : first + width], 2, 0))
             exponents = np.frexp(np.abs(chains).max(axis=(1, 2)))[1]
@@ -288,9 +290,9 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
             f"the chains have {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean use the first "
             f"{common} of each"
         )
-    if common < FEWEST:
+    if common < _FEWEST:
         notes.append(
-            f"ESS, R-hat and the error of the mean need at least {FEWEST} draws per chain; the shortest chain has "
+            f"ESS, R-hat and the error of the mean need at least {_FEWEST} draws per chain; the shortest chain has "
             f"{common}"
         )
     p = sample.probabilities
@@ -334,11 +336,6 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
     scale = np.abs(points - mean).max(axis=0)  # squares do not overflow
     scale[scale == 0.0] = 1.0
     return mean, scale * np.sqrt(p @ ((points - mean) / scale) ** 2 / freedom)
-
-
-FEWEST = 4  # draws per chain; half chains then have a variance
-_TAILS = (0.05, 0.95)
-_STILL = 1e-15  # range of scaled draws below which they are constant
 
 
 def bulk_effective_size(chains: Floats) -> Floats:
@@ -423,7 +420,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     found = np.full(len(chains), np.nan)
     for k, rows in enumerate(chains):
         own = energy[rows]
-        if len(own) >= _FEWEST_DRAWS and np.isfinite(own).all() and np.ptp(own) > 0.0:
+        if len(own) >= _FEWEST and np.isfinite(own).all() and np.ptp(own) > 0.0:
             found[k] = (np.diff(own) ** 2).mean() / own.var()
     return found
 

@@ -322,7 +322,7 @@ def default_names(dim: int) -> tuple[str, ...]:
 def require_printable(names: Iterable[str]) -> None:
     """Raise InputError for names with control or invisible characters."""
     for position, name in enumerate(names, 1):
-        if printable(name) != name:
+        if not name.isprintable():
             raise InputError(
                 f'expected names without control or invisible characters, got "{printable(name)}" for parameter '
                 f"{position}; rename it"

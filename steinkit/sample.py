@@ -97,17 +97,17 @@ class Sample(Displayed):
             raise InputError(f"names must be {dim} different names, one per parameter; got {list(labels)}")
         require_printable(labels)
         _refuse(rows, ~np.isfinite(rows), "points", "drop or correct that draw", labels)
-        slopes = None
+        gradients = None
         if scores is not None:
-            slopes, shape = _rows(scores, "scores"), np.shape(scores)
+            gradients, shape = _rows(scores, "scores"), np.shape(scores)
             expected = given if len(shape) == 3 else rows.shape
-            if slopes.shape != rows.shape or (len(shape) == 3 and shape != given):
+            if gradients.shape != rows.shape or (len(shape) == 3 and shape != given):
                 raise InputError(f"scores must have the shape of the points, {expected}; got {shape}")
-            _refuse(slopes, ~np.isfinite(slopes), "scores", "drop or correct that draw", labels)
+            _refuse(gradients, ~np.isfinite(gradients), "scores", "drop or correct that draw", labels)
         columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
         columns |= {"divergent": divergent, "energy": energy}
         values = {name: _column(column, name, n, layout) for name, column in columns.items()}
-        for name, value in {"points": rows, "names": labels, "scores": slopes, **values}.items():
+        for name, value in {"points": rows, "names": labels, "scores": gradients, **values}.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -344,10 +344,7 @@ def _rows(values: ArrayLike, what: str) -> Floats:
 
 
 def _floats(values: ArrayLike, what: str) -> Floats:
-    """Return a copy with type float64, or raise InputError.
-
-    The values must be real numbers.
-    """
+    """Return a copy of real numbers in double precision, or raise InputError."""
     if isinstance(values, Mapping) or hasattr(values, "coords"):
         raise InputError(
             f"{what} must be an array of real numbers; got {type(values).__name__} with named parts: convert it with "

@@ -8,7 +8,6 @@ from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.chains import chain_diagnostics
-from steinkit.errors import InputError
 from steinkit.sample import split_chains
 
 
@@ -155,11 +154,6 @@ def test_moved_counts_changes_within_chains():
 def test_cost_counts_each_chain_to_its_end():
     sample = sk.Sample(np.arange(6.0), chain=[0, 0, 0, 0, 1, 1], cost=[10, 20, 30, 40, 8, 16])
     assert chain_diagnostics(sample).cost_per_draw == pytest.approx(56 / 6)
-
-
-def test_invalid_samples():
-    with pytest.raises(InputError, match="is nan"):
-        chain_diagnostics([1.0, math.nan])
 
 
 def test_statements_and_repr():

@@ -86,15 +86,6 @@ def test_units_and_offsets_agree_with_arviz_stats(unit, shift):
         assert getattr(found, name)[0] == pytest.approx(value, rel=1e-12)
 
 
-def test_chains_of_unequal_length():
-    chains = np.random.default_rng(2).standard_normal((2, 90))
-    uneven = chain_diagnostics(
-        sk.Sample(np.concatenate([chains[0], chains[1, :61]]), chain=np.repeat([0, 1], [90, 61]))
-    )
-    for name, value in by_arviz(chains[:, :61]).items():
-        assert getattr(uneven, name)[0] == pytest.approx(value, rel=1e-12)
-
-
 def test_parameters_are_independent():
     points = np.random.default_rng(4).standard_normal((3, 100, 7))
     points[:, :, 2] = 0.1

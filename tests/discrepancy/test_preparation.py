@@ -11,10 +11,9 @@ MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_s
 
 def test_target_takes_precedence_over_inconsistent_stored_scores():
     sample = sk.Sample([0.0, 0.0, 1.0], scores=[1.0, 2.0, 3.0])
-    given = {"scores": None, "weights": None, "bounds": None}
     with pytest.raises(sk.InputError, match="the same point"):
-        ScoredSample.of(sample, **given)
-    assert ScoredSample.of(sample, sk.targets.Normal(0.0), **given).scores.tolist() == [[0.0], [-1.0]]
+        ScoredSample.of(sample)
+    assert ScoredSample.of(sample, sk.targets.Normal(0.0)).scores.tolist() == [[0.0], [-1.0]]
 
 
 def test_samples_are_prepared_once_in_a_block():
@@ -26,17 +25,16 @@ def test_samples_are_prepared_once_in_a_block():
 
     first, second = (sk.Sample(normal) for normal in np.random.default_rng(0).standard_normal((2, 20, 2)))
     target, other = sk.Target(score, dim=2), sk.Target(score, dim=2)
-    alone = {"scores": None, "weights": None, "bounds": None}
     with prepared_once():
-        found = ScoredSample.of(first, target, **alone)
-        assert ScoredSample.of(first, target, **alone) is found
+        found = ScoredSample.of(first, target)
+        assert ScoredSample.of(first, target) is found
         assert len(asked) == 1
-        weighted = ScoredSample.of(first, target, **alone | {"weights": np.arange(20.0)})
+        weighted = ScoredSample.of(first, target, weights=np.arange(20.0))
         assert len(weighted.points) == 19
-        assert ScoredSample.of(first, target, **alone) is found
-        assert ScoredSample.of(first, other, **alone) is not found
-        np.testing.assert_array_equal(ScoredSample.of(second, other, **alone).scores, -second.points)
-    assert ScoredSample.of(second, other, **alone) is not ScoredSample.of(second, other, **alone)
+        assert ScoredSample.of(first, target) is found
+        assert ScoredSample.of(first, other) is not found
+        np.testing.assert_array_equal(ScoredSample.of(second, other).scores, -second.points)
+    assert ScoredSample.of(second, other) is not ScoredSample.of(second, other)
 
 
 @pytest.mark.parametrize(

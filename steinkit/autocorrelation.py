@@ -144,12 +144,12 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
         At least `integrated_autocorrelation_times`.
     """
     times = integrated_autocorrelation_times(deviations, chains)
-    variance = _mean_squares(deviations)
+    variance = lagged_products(deviations, chains, 0) / deviations.shape[1]
     for length, means, places in _batch_means(_about_chains(deviations, chains), chains):
         rows = np.flatnonzero(_correlation_of_neighbors(means, places) > _CLEAR) if length > 1 else ()
         if len(rows):
             clear = means[rows]
-            ratio = length * _mean_squares(clear) / variance[rows]
+            ratio = length * lagged_products(clear, places, 0) / clear.shape[1] / variance[rows]
             times[rows] = np.maximum(times[rows], ratio * integrated_autocorrelation_times(clear, places))
     return times
 
@@ -205,16 +205,12 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
 
 def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
     """Return the autocorrelation at lag 1 in standard errors, shape (k,)."""
-    squares, neighbors = np.einsum("kn,kn->k", means, means), means.shape[1] - len(chains)
+    squares, neighbors = lagged_products(means, chains, 0), means.shape[1] - len(chains)
     if not neighbors:
         return np.zeros(len(means))
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses statistics that are not finite
         correlation = lagged_products(means, chains, 1) / np.where(squares > 0.0, squares, 1.0)
     return np.asarray(correlation * means.shape[1] / math.sqrt(neighbors))
-
-
-def _mean_squares(values: Floats) -> Floats:
-    return np.asarray(np.einsum("kn,kn->k", values, values) / values.shape[1])
 
 
 def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
@@ -227,15 +223,11 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
         kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # they include the squares
         first, second = first[kept], second[kept]
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
-    others = np.concatenate([z, [_log_norm(z), _log_norm(scores.T)]])
+    sizes = [np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) for values in (z, scores.T)]
+    others = np.concatenate([z, np.log(np.array(sizes) + _NEAR)])
     for rows in blocks(len(first), width, "slow mixing directions were sought"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
-
-
-def _log_norm(values: Floats) -> Floats:
-    """Return the logarithm of the root mean square over the coordinates."""
-    return np.asarray(np.log(np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) + _NEAR))
 
 
 EFFECTIVE_PER_FREEDOM = 5.0  # effective draws per degree of freedom: 10 is conservative, 3 is anticonservative

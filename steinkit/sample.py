@@ -446,24 +446,22 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
     list of str
         Notes on chains with repeated draw numbers, which keep the order given.
     """
-    if sample.chain is None:
-        chains = [np.arange(len(sample))]
-    else:
-        chains = [np.flatnonzero(sample.chain == label) for label in np.unique(sample.chain)]
+    labels = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
+    order = np.argsort(labels, kind="stable")
+    chains = np.split(order, 1 + np.flatnonzero(np.diff(labels[order])))
+    notes: list[str] = []
     if sample.draw is None:
-        return chains, []
-    ordered, notes = [], []
-    for rows in chains:
+        return chains, notes
+    for k, rows in enumerate(chains):
         numbers = sample.draw[rows]
         if len(np.unique(numbers)) < len(numbers):
-            which = "the sample" if sample.chain is None else f"chain {sample.chain[rows[0]]}"
+            which = "the sample" if sample.chain is None else f"chain {labels[rows[0]]}"
             notes.append(
                 f"draw numbers of {which} repeat, so the order given was used; if there are several chains, label them"
             )
-            ordered.append(rows)
         else:
-            ordered.append(rows[np.argsort(numbers)])
-    return ordered, notes
+            chains[k] = rows[np.argsort(numbers)]
+    return chains, notes
 
 
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:

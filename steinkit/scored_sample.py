@@ -158,7 +158,7 @@ class ScoredSample:
         )
 
     def _joined(self, first: Integers, group: Integers) -> ScoredSample:
-        """Merge groups of points; a group gets its first point and the mean of its scores."""
+        """Replace groups of points by their first points and mean scores."""
         points, exact = self.points, (self.points.weights, self.points.weights_low)
         weights, weights_low = double_double.sums_in_groups(exact, group, len(first))
         shares = double_double.ratio(exact, (weights[group], weights_low[group]))

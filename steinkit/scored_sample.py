@@ -114,7 +114,7 @@ class ScoredSample:
         """Draws with positive weight and their scores, in the original order."""
         rows = np.flatnonzero(self.points.inverse >= 0)
         scores = self.scores[self.points.inverse[rows]]
-        return replace(replace(self.given, scores=None)[rows], scores=scores, names=self.points.names)
+        return replace(self.given[rows], scores=scores, names=self.points.names)
 
     @property
     def raw(self) -> ScoredSample:

@@ -18,9 +18,9 @@ import numpy as np
 from _bands import Bands
 
 from steinkit import Sample
-from steinkit.chains import split_chains
 from steinkit.curves import between, resampled_medians
 from steinkit.errors import UsageError
+from steinkit.sample import split_chains
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.curves import between
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers, Sample, split_chains
 from steinkit.target import Seed
 
 Quantity = Callable[[Floats], ArrayLike]

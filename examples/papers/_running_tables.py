@@ -21,10 +21,9 @@ import numpy as np
 from _running_means import RunningMeans, running_means
 from numpy.typing import ArrayLike
 
-from steinkit.chains import split_chains
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Integers, Sample, split_chains
 
 _MOST_VARIABLES = 16  # of a set: 2^16 values
 

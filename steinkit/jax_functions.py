@@ -95,37 +95,35 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
 
     def terms(thetas: Floats, *batches: NDArray[Any]) -> Floats:
         found = []
-        for rows, size, shared in _blocks_of_rows(batches):
+        for shared, count, arguments in _padded_blocks(thetas, batches):
             with _constants_explained(), double_precision():
-                block = np.array(values[shared](*_padded_states(thetas, rows, size, shared)), dtype=np.float64)
-            found.append(block[: len(thetas), : rows[0].shape[1]])
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+                block = np.array(values[shared](*arguments), dtype=np.float64)
+            found.append(block[: len(thetas), :count])
+        return np.concatenate(found, axis=1)
 
     def gradients(thetas: Floats, *batches: NDArray[Any]) -> Floats:
         total = np.zeros(thetas.shape)
-        for rows, size, shared in _blocks_of_rows(batches):
-            states, *padded = _padded_states(thetas, rows, size, shared)
-            weights = (np.arange(size) < rows[0].shape[1]).astype(np.float64)  # zero for padding
+        for shared, count, (states, *rows) in _padded_blocks(thetas, batches):
+            weights = (np.arange(_power_of_two(count)) < count).astype(np.float64)  # zero for padding
             with _constants_explained(), double_precision():
-                total += np.asarray(slopes[shared](states, weights, *padded), dtype=np.float64)[: len(thetas)]
+                total += np.asarray(slopes[shared](states, weights, *rows), dtype=np.float64)[: len(thetas)]
         return total
 
     return terms, gradients
 
 
-def _blocks_of_rows(batches: Sequence[NDArray[Any]]) -> Iterator[tuple[list[NDArray[Any]], int, bool]]:
-    """Yield blocks of rows, their padded size, and True if states share them."""
+def _padded_blocks(
+    thetas: Floats, batches: Sequence[NDArray[Any]]
+) -> Iterator[tuple[bool, int, tuple[NDArray[Any], ...]]]:
+    """Yield True if the states share the rows, the number of rows, and padded arrays."""
     shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
+    states = _power_of_two(len(thetas))
     for begin in range(0, batches[0].shape[1], _MOST_ROWS):
         rows = [array[:, begin : begin + _MOST_ROWS] for array in batches]
-        yield rows, _power_of_two(rows[0].shape[1]), shared
-
-
-def _padded_states(thetas: Floats, rows: Sequence[NDArray[Any]], size: int, shared: bool) -> tuple[NDArray[Any], ...]:
-    """Return padded states and rows for a compiled form."""
-    states = _power_of_two(len(thetas))
-    data = [_filled(array[0], size) if shared else _filled(_filled(array, size, 1), states) for array in rows]
-    return (_filled(thetas, states), *data)
+        count = rows[0].shape[1]
+        size = _power_of_two(count)
+        data = [_filled(array[0], size) if shared else _filled(_filled(array, size, 1), states) for array in rows]
+        yield shared, count, (_filled(thetas, states), *data)
 
 
 def _power_of_two(count: int) -> int:

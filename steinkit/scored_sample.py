@@ -203,7 +203,7 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
 
     They may have the shape (chains, draws, ...). Scores in the sample are dropped if there is a target.
     """
-    columns = {}
+    columns: dict[str, ArrayLike | None] = {}
     layout = rectangle_of(sample) or (len(sample),)
     for name, values, row in (("weights", weights, ()), ("scores", scores, (sample.dim,))):
         if values is not None:
@@ -217,10 +217,11 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
         raise UsageError(f"scores= was given, but {other}; omit one of them")
     if target is not None:
         require_names(sample, target)
-        return named_after(sample, target).with_columns(**columns, scores=None)
-    if sample.scores is None and scores is None:
+        sample = named_after(sample, target)
+        columns |= {} if sample.scores is None else {"scores": None}
+    elif sample.scores is None and scores is None:
         raise UsageError("expected a target, scores=, or a sample with scores; got a sample without scores")
-    return sample.with_columns(**columns)
+    return sample.with_columns(**columns) if columns else sample
 
 
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:

@@ -15,6 +15,7 @@ from .chains import chain_diagnostics as chain_diagnostics
 from .comparison import compare as compare
 from .comparison_result import Comparison as Comparison
 from .containers.reading import as_sample as as_sample
+from .control_variates import stochastic_scores as stochastic_scores
 from .curves import Curve as Curve
 from .curves import curve as curve
 from .diagnosis.bias.estimate import estimate_bias as estimate_bias
@@ -70,7 +71,6 @@ from .files import write_sample as write_sample
 from .finding import Finding as Finding
 from .measurement import Reference as Reference
 from .posterior import Posterior as Posterior
-from .posterior import stochastic_scores as stochastic_scores
 from .report.page import write_report as write_report
 from .result import Result as Result
 from .sample import DistinctSample as DistinctSample

@@ -34,6 +34,7 @@ BASE = {
     "target",
     "compiled_terms",
     "posterior",
+    "control_variates",
 }
 SCORED = {"autocorrelation", "units", "blind_spots", "draws", "scored_sample"}
 ALL_MEASURED = (
@@ -82,6 +83,7 @@ MAY_IMPORT = {
         "compiled_terms",
         "runtime",
     },
+    "control_variates": {"errors", "arguments", "sample", "containers", "target", "posterior", "runtime"},
     "files": BASE,
     "datasets": BASE | {"files"},
     "adapters": BASE | {"files"},

@@ -31,6 +31,7 @@ from steinkit.arguments import number, whole
 from steinkit.blind_spots import outlying, too_few_to_span
 from steinkit.chains import chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, weights_of_modes
 from steinkit.diagnosis.bias.quantities import varying
@@ -47,7 +48,7 @@ from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_
 from steinkit.draws import FEW_EFFECTIVE, Draws
 from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious
 from steinkit.finding import Finding
-from steinkit.posterior import BatchScores, Posterior, batch_scores
+from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Integers
 from steinkit.scored_sample import ScoredSample, require_names

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,22 +44,21 @@ class CompiledTerms:
     kept : tuple
         Objects that must exist while the addresses are used.
     slice_rows : int
-        Largest number of data in one call. Deadlines and control-C are checked between calls.
+        Largest number of data in one call, which fit in an L1 cache. Deadlines and control-C are checked between calls.
     """
+
+    slice_rows: ClassVar[int] = 1 << 9
 
     addresses: Integers
     temperature: float
     kept: tuple[Any, ...]
-    slice_rows: int
 
     @classmethod
-    def of(
-        cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...], slice_rows: int = 1 << 9
-    ) -> CompiledTerms:
-        """Return terms made by `pointed_function`; a default slice fits in L1 cache."""
+    def of(cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...]) -> CompiledTerms:
+        """Return terms made by `pointed_function`."""
         entries = np.array(table, dtype=np.int64)
         addresses = [entries.ctypes.data, *(function.address for function in functions)]
-        return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept), slice_rows)
+        return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept))
 
     def tempered(self, temperature: float) -> CompiledTerms:
         """Return the terms at another temperature."""

@@ -13,7 +13,6 @@ from steinkit.text import listed, standard_errors
 ALONG_AXIS = "wrong"
 """Direction of a shape along a principal axis, which has no parameter's unit."""
 
-_NAMED = 3  # parameters named in a clause
 _OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wide", "too wide": "too narrow"}
 
 
@@ -78,7 +77,7 @@ class Finding:
 
     def __str__(self) -> str:
         names, direction = self.parameters, self.direction
-        named, several = listed(names, most=_NAMED), len(names) > 1
+        named, several = listed(names), len(names) > 1
         match self.kind:
             case Kind.SHAPE:
                 where = "" if direction == ALONG_AXIS else f": {direction}"

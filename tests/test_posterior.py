@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
@@ -99,6 +100,15 @@ def test_vectorized_forms_agree_with_single_ones(target):
 def test_a_wrong_shape_names_the_function(changes, message):
     with pytest.raises(sk.InputError, match=message):
         conjugate(**changes).score(POINTS)
+
+
+def test_single_terms_observe_the_time_limit():
+    def slow(theta, x):
+        time.sleep(0.02)
+        return SINGLE["grad_log_likelihood"](theta, x)
+
+    with time_limit(0.1), pytest.raises(sk.TimeLimitError):
+        conjugate(grad_log_likelihood=slow).score(np.zeros((100, 2)))
 
 
 def test_shapes_are_checked_once():

@@ -60,6 +60,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
+from steinkit.finite_differences import numerical_gradient
 from steinkit.sample import Floats, Integers, default_names
 from steinkit.target import show_point
 from steinkit.units import Units, finite_in_units
@@ -255,8 +256,6 @@ class RiemannianLangevin:
 
         Each has shape (m, d, d), with j before k.
         """
-        from steinkit.finite_differences import numerical_gradient
-
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))
         for j, k in np.ndindex(dim, dim):

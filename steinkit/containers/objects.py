@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steinkit.arguments import require_unmasked
 from steinkit.containers.columns import DIAGNOSTICS, PER_DRAW_COLUMNS
 from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
 from steinkit.errors import InputError, did_you_mean, listed
@@ -220,6 +221,7 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
         given = sampler.get_chain(**kept)
     except AttributeError as error:
         raise InputError(f"the {kind} holds no draws: {error}") from None
+    require_unmasked(given, f"draws of the {kind}")
     chain = np.asarray(given)
     if chain.ndim != 3 or not len(chain):
         raise InputError(

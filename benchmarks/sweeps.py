@@ -33,7 +33,8 @@ import numpy as np
 from steinkit.sweeps.choice import choose
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.run import sweep
-from steinkit.sweeps.scheduler import Stage, climb, race_stages
+from steinkit.sweeps.scheduler import eliminate
+from steinkit.text import setting_key
 
 STEP_SIZES = (5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4, 5e-5, 1e-5)
 PAPER_SECONDS_A_CELL = 0.4 + 2 * 1.4
@@ -83,16 +84,14 @@ def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, float]:
     """Return whether a run is correct, the number of final settings, and the fraction of scoring time saved."""
     settings = [{"step_size": step} for step in STEP_SIZES]
     done: set[tuple[int, int]] = set()
-    left: list[int] = []
 
-    def losses_of(stage: Stage, alive: Sequence[int]) -> tuple[str, dict[tuple[int, int], tuple[float, float]]]:
-        left[:] = alive
-        cells = [(i, seed) for i in alive for seed in stage.seeds]
-        done.update(cells)
-        return "graph", {cell: pool.losses[cell] for cell in cells}
+    def losses_of(alive: Sequence[int], some: Sequence[int]) -> tuple[str, np.ndarray]:
+        done.update((i, seed) for i in alive for seed in some)
+        return "graph", np.array([[pool.losses[i, seed] for seed in some] for i in alive])
 
-    for _ in climb(settings, race_stages(seeds), losses_of, {}):
-        pass
+    dropped = eliminate(settings, seeds, losses_of)
+    left = [i for i, each in enumerate(settings) if setting_key(each) not in dropped]
+    done.update((i, seed) for i in left for seed in seeds)
     full = choose([pool.records[i, seed] for i in range(len(settings)) for seed in seeds], "graph", settings)
     ours = choose([pool.records[i, seed] for i in left for seed in seeds], "graph", [settings[i] for i in left])
     saved = 1.0 - sum(pool.seconds[i] for i, _ in done) / (len(seeds) * sum(pool.seconds))
@@ -102,7 +101,7 @@ def race(pool: Pool, seeds: list[int]) -> tuple[bool, int, float]:
 def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: int, jobs: int) -> None:
     """Print the fraction of correct runs, and their savings."""
     pool = Pool(run(size, draws, n_jobs=jobs, tolerance=FINAL, file=Path(folder, "pool.sqlite")))
-    print(f"\nRaces of {seeds} seeds out of {size}, {repetitions} repetitions")
+    print(f"\nElimination with {seeds} seeds out of {size}, {repetitions} repetitions")
     print(f"Scores take {sum(pool.seconds) / len(STEP_SIZES):.3f} s a cell at tolerance {FINAL:g}")
     print(f"{'winner kept':>13}{'settings left':>15}{'time saved':>24}")
     draw = [np.random.default_rng(k).permutation(size)[:seeds].tolist() for k in range(repetitions)]
@@ -113,14 +112,14 @@ def racing_table(folder: str, size: int, seeds: int, draws: int, repetitions: in
         f"{mean(left for _, left, _ in found):15.1f}"
         f"{f'{mean(saved):.0%} ({min(saved):.0%} to {max(saved):.0%})':>24}"
     )
-    print("Aims: the winner kept in 19 of 20 races, half of the time saved")
+    print("Aims: the winner kept in 19 of 20 runs, half of the time saved")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short chains, few seeds")
     parser.add_argument("--jobs", type=int, help="2, but 1 with --quick: workers take longer to start than to score")
-    parser.add_argument("--pool", metavar="FOLDER", help="where to keep the scores that races are drawn from")
+    parser.add_argument("--pool", metavar="FOLDER", help="where to keep the scores that runs are drawn from")
     options = parser.parse_args()
     seeds, draws, size, repetitions = (6, 40, 12, 3) if options.quick else (50, 1000, 150, 40)
     jobs = options.jobs or (1 if options.quick else 2)

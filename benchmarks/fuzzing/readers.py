@@ -21,7 +21,7 @@ import steinkit as sk
 from steinkit.measures.options import read_units
 from steinkit.report import page
 from steinkit.report.page import Drawing, write_report
-from steinkit.sweeps.configuration import read_configuration
+from steinkit.sweeps.plan import read_plan
 
 Outcome = tuple[str, str]
 _SAVED_ONE_IN = 8
@@ -185,7 +185,7 @@ def _zarr(data: bytes) -> None:
 
 def _toml(data: bytes) -> None:
     Path("c.toml").write_bytes(data)
-    read_configuration("c.toml")
+    read_plan("c.toml")
 
 
 def _units(data: bytes) -> None:

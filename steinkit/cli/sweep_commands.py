@@ -24,7 +24,9 @@ _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite fil
 
 @shared.command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
-@option_group("Work", option("--racing", is_flag=True, help="Drop settings early that are clearly not best."), _jobs)
+@option_group(
+    "Work", option("--racing", is_flag=True, help="Drop poor settings early (successive elimination)."), _jobs
+)
 @option_group("Output", _file, shared.json_option)
 def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int | None) -> int:
     """Run a sampler over a grid of settings and seeds, and choose a setting.
@@ -38,10 +40,10 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
         [target_options]
         temperature = 1.0
         [sampler]
-        name = "sgld"                     # of 'steinkit samplers'; or "my.py:ula"
+        name = "sgld"                     # see 'steinkit samplers'; or "my.py:ula"
         batch_size = 5
         draws = 1000
-        start = "normal"                  # drawn from each seed; or [0.0, 0.0]
+        start = "normal"                  # depends on the seed; or [0.0, 0.0]
         [grid]
         step_size = [5e-2, 5e-3, 5e-4]
         [run]
@@ -51,20 +53,20 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
     \f
     Paths in CONFIG.toml are relative to its folder. Python files that it names are run. A file may define a target or a
     sampler, a function (target, *, seed, **options) that returns an array of shape (draws, coordinates). The start
-    "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, racing, label and
-    options of the measures, such as units, dilation and solver.
+    "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, label and options
+    of the measures, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
     and runs failed cells again. The grid and the seeds may be extended. Cells of another target, sampler, option or
     measure stay in FILE and are not used. Values that the sampler rejects are reported before the first cell is run.
     The exit code is 4 if no cell could be scored.
     """
-    from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.run import run_plan
+    from steinkit.sweeps.plan import read_plan
+    from steinkit.sweeps.run import execution, run_plan
 
     with apart_from_results():
-        plan, asked_for_racing = read_configuration(config)
-        result = run_plan(plan, racing or asked_for_racing, file=output, n_jobs=jobs, progress=on_terminal())
+        plan = read_plan(config)
+        result = run_plan(plan, execution(plan, output, jobs, on_terminal()), racing=racing)
     _report(result, output, json_output)
     return 0 if result.criteria else _NOTHING_SCORED
 
@@ -91,27 +93,27 @@ def _report(result: Result, output: str, json_output: bool) -> None:
         default=0.15,
         help="Fraction of the full grid's cost to spend.",
     ),
-    option("--max-seconds", type=float, metavar="S", help="Start no further chains after S seconds."),
     _jobs,
 )
 @option_group("Output", _file, shared.json_option)
-def tune(config: str, output: str, json_output: bool, cost: float, max_seconds: float | None, jobs: int | None) -> int:
+def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | None) -> int:
     """Choose a setting at a fraction of the full grid's cost by successive halving.
 
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
     All settings are run with short chains, and the better ones with longer chains. CONFIG.toml has the format of
-    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws; racing has no effect.
+    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes.
     """
-    from steinkit.sweeps.configuration import read_configuration
-    from steinkit.sweeps.tuning import run_tuning
+    from steinkit.sweeps.plan import read_plan
+    from steinkit.sweeps.run import execution
+    from steinkit.sweeps.tuning import DEFAULT_SEEDS, MEASURES, run_tuning
 
     with apart_from_results():
-        plan, _ = read_configuration(config, for_tuning=True)
-        result = run_tuning(plan, cost, max_seconds, file=output, n_jobs=jobs, progress=on_terminal())
+        plan = read_plan(config, seeds=DEFAULT_SEEDS, measures=MEASURES)
+        result = run_tuning(plan, execution(plan, output, jobs, on_terminal()), cost)
     _report(result, output, json_output)
     return 0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
-from steinkit.result import Statement, running_text
+from steinkit.result import running_text
 from steinkit.text import Table, filled
 
 WORST = 10
@@ -74,13 +74,3 @@ def _largest_bias(found: Verdict) -> str:
 def unjudged_sentence(reason: str) -> str:
     """Return the reason why there is no verdict, as a sentence."""
     return f"There is no verdict: {reason}."
-
-
-def chosen_statements(found: Verdict, seed: int) -> list[Statement]:
-    """State the verdict on one seed's draws of the setting that a sweep chose."""
-    question = "Can draws of the best setting be used?"
-    text = " ".join(filter(None, (f"Seed {seed}: {found.sentence}", found.modes_sentence)))
-    return [
-        Statement("number", question, text),
-        Statement("limits", question, found.untested_sentence, continues=True),
-    ]

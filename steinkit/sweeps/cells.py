@@ -10,10 +10,25 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.errors import InputError
 from steinkit.measurement import Measurement
 from steinkit.measures import find_measure
+from steinkit.result import in_json
 
 Setting = dict[str, Any]
 Interval = tuple[float, float]
 Place = tuple[int, int]  # index of the setting, seed
+
+
+class Record:
+    """Base class of dataclasses that are written as JSON."""
+
+    def to_dict(self) -> Setting:
+        """Return the fields as JSON values; null for infinite or unknown values.
+
+        Returns
+        -------
+        dict
+            Strings, finite numbers, lists and dicts.
+        """
+        return {name: in_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -29,10 +44,11 @@ class Measured:
     margin : float or None
         Margin of error (95 %) of a bias.
     unranked : str
-        Reason why settings must not be ordered by this value; empty if they may be. Slow mixing is not a reason unless
-        the draws split into separate modes: the score does not determine the mode weights.
+        Reason why this value must not order settings, or an empty string. Slow mixing is a reason only if the draws
+        split into separate modes, because the score does not determine the mode weights.
     unknown : str
-        Reason why this value must not put its setting first: it is unranked, or some of the biases are not reliable.
+        Reason why this value must not put its setting first, or an empty string. The value is unranked, or some of the
+        biases are not reliable.
 
     Examples
     --------
@@ -51,7 +67,7 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Extract the values that a choice depends on.
+        """Return the values that a choice depends on.
 
         Parameters
         ----------
@@ -90,7 +106,7 @@ class Cell:
     seed : int
         Seed of the chain.
     reason : str or None
-        Reason of the failure; None if the cell did not fail.
+        Reason for the failure, or None.
     draws : int
         Length of the chain; 0 if the sampler failed.
     cost_per_draw : float or None
@@ -100,7 +116,7 @@ class Cell:
     measures : dict of str to Measured
         The finite values, by measure.
     warnings : tuple of str
-        Warnings of the measures, each prefixed with the name of its measure.
+        Warnings of the measures, each with the name of its measure first.
 
     Examples
     --------

@@ -11,7 +11,7 @@ that both settings have are resampled with replacement, jointly [1]_, and
     median of l_is - median of u_bs > 0
 
 must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. (This is a
-Bonferroni correction: each of the others is compared with the best, which is selected.) If m is so small that
+Bonferroni correction: each of the others is compared with the best, which was selected.) If m is so small that
 resampling cannot reach that fraction, 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished if all of its
 brackets lie above all brackets of b. For two identical settings the probability of this event is at most
 1 / (2m choose m) (1/2 for one seed, then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of
@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -39,11 +38,12 @@ from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
 from steinkit.sample import Floats, Integers
-from steinkit.sweeps.cells import Cell, Interval, Place, Setting
+from steinkit.sweeps.cells import Cell, Interval, Record, Setting
 from steinkit.sweeps.identity import digest
 from steinkit.text import setting_key
 
 LEVEL = 0.95
+_MISSING = math.nan, math.nan  # loss of a cell that was not run
 _SEED = 0  # of the resampling: the same cells give the same choice
 _MOST_SEEDS = 100  # (200 over 100) exceeds any number of settings
 _ENDS = 3  # number of values from which the best one at an end of the grid is reported
@@ -52,15 +52,15 @@ BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """The values of a measure cannot order the settings.
+    """Error of a measure with values that cannot order the settings.
 
-    A value may be small although the draws are biased.
+    Such a value may be small although the draws are biased.
     """
 
 
 @dataclass(frozen=True)
-class SettingSummary:
-    """One setting over its seeds.
+class SettingSummary(Record):
+    """A setting with its results over the seeds.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SettingSummary:
     standing : {"best", "not told apart", "worse", "not run"}
         Result of the comparison with the best setting.
     scored, failed : int
-        Number of cells with a value of the measure, and without.
+        Number of cells with and without a value of the measure.
     median : float
         Median over all cells, with the worst value for failed cells; NaN without cells.
     interval : tuple of two floats, or None
@@ -96,16 +96,6 @@ class SettingSummary:
         """Number of cells."""
         return self.scored + self.failed
 
-    def to_dict(self) -> Setting:
-        """Return the attributes as JSON values; null for infinite or unknown values.
-
-        Returns
-        -------
-        dict
-            Strings, finite numbers, lists and dicts.
-        """
-        return {name: in_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -120,7 +110,7 @@ class Choice:
     level : float
         Confidence level of the intervals and of the ties.
     warnings : tuple of str
-        Settings with failed cells, and a number of seeds that is too small for the level.
+        Warnings about failed cells, and about too few seeds for the level.
 
     Examples
     --------
@@ -264,8 +254,11 @@ def choose(
     require_mappings(**{f"settings[{i}]": each for i, each in enumerate(settings)})
     if not settings:
         raise UsageError("settings must have at least one entry; got none")
-    sign = 1 if find_measure(measure).smaller_is_better else -1
-    lower, upper, cells = _losses(records, measure, settings)
+    smaller_is_better = find_measure(measure).smaller_is_better
+    cells = _by_setting(records, settings)
+    seeds = sorted({seed for row in cells for seed in row})
+    losses = np.array([[row[seed].loss(measure) if seed in row else _MISSING for seed in seeds] for row in cells])
+    lower, upper = np.reshape(losses, (len(settings), len(seeds), 2)).transpose(2, 0, 1)
     if not np.isfinite(lower).any():
         raise InputError(f"expected a value of measure {measure} in some cell; all {np.isinf(lower).sum()} failed")
     medians = [_median(row) for row in 0.5 * lower + 0.5 * upper]
@@ -273,7 +266,7 @@ def choose(
     scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
-    if reason := refusal({i: cells[i] for i in candidates}, best, measure):
+    if reason := refusal([*cells[best].values()], [[*cells[i].values()] for i in candidates], measure):
         raise UnrankedError(f"settings cannot be ordered by measure {measure}: {reason}")
     error = (1.0 - level) / max(len(settings) - 1, 1)
     rows = []
@@ -282,72 +275,83 @@ def choose(
         tied = standing == WORSE and i in candidates and (math.isfinite(medians[i]) or medians[i] == medians[best])
         if tied and not is_above(lower[i], upper[best], error=error, repeats=repeats):
             standing = TIED
+        median, interval = medians[i], _bootstrap_interval(lower[i], upper[i], level, repeats)
+        ends = _median(lower[i]), _median(upper[i])
+        if not smaller_is_better:  # from losses to the measure
+            median, interval, ends = -median, interval and (-interval[1], -interval[0]), (-ends[1], -ends[0])
         counts = int(np.isfinite(lower[i]).sum()), int(np.isinf(lower[i]).sum())
-        interval, ends = _bootstrap_interval(lower[i], upper[i], level, repeats), (_median(lower[i]), _median(upper[i]))
-        if sign < 0:  # from losses to the measure
-            interval, ends = interval and (-interval[1], -interval[0]), (-ends[1], -ends[0])
-        costs = [cell.cost_per_draw for cell in cells[i] if cell.cost_per_draw]
-        cost = median(costs) if costs else None
-        summary = SettingSummary(dict(setting), standing, *counts, sign * medians[i], interval, *ends, cost)
-        rows.append(summary)
+        costs = [cell.cost_per_draw for cell in cells[i].values() if cell.cost_per_draw]
+        cost = float(np.median(costs)) if costs else None
+        rows.append(SettingSummary(dict(setting), standing, *counts, median, interval, *ends, cost))
     return Choice(measure, tuple(rows), level, _warnings(rows, level, error))
 
 
-def refusal(cells: Mapping[int, Sequence[Cell]], best: int, measure: str) -> str:
+def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: str) -> str:
     """Return the reason why a measure cannot order settings; empty if it can.
 
-    A reason applies if half of the cells of a setting give one: of the best setting, or, for an estimate, of any.
+    A measure is refused if half of the cells of the best setting have a reason. An estimate is also refused if half of
+    the cells of any other setting have one.
 
     Parameters
     ----------
-    cells : mapping of int to sequence of Cell
-        Cells by the index of their setting.
-    best : int
-        Index of the best setting.
+    best : sequence of Cell
+        Cells of the best setting.
+    all_cells : iterable of sequence of Cell
+        Cells of each setting.
     measure : str
         Name of the measure.
     """
-    for i in [best] if find_measure(measure).has_bracket else cells:  # an estimate may also be too large
-        known = [cell.measures[measure] for cell in cells[i] if measure in cell.measures]
-        found = [reason for each in known if (reason := each.unknown if i == best else each.unranked)]
-        if found and 2 * len(found) >= len(known):
-            return f"in {len(found)} of {len(known)} cells of {setting_key(cells[i][0].settings)}, {found[0]}"
+    rows = [(best, "unknown")]
+    if not find_measure(measure).has_bracket:  # an estimate may also be too large
+        rows += [(row, "unranked") for row in all_cells]
+    for row, kind in rows:
+        values = [cell.measures[measure] for cell in row if measure in cell.measures]
+        reasons = [reason for value in values if (reason := getattr(value, kind))]
+        if reasons and 2 * len(reasons) >= len(values):
+            return f"in {len(reasons)} of {len(values)} cells of {setting_key(row[0].settings)}, {reasons[0]}"
     return ""
 
 
-def ranking(
-    cells: Mapping[int, Sequence[Cell]], measures: Sequence[str], wanted: int | None = None
-) -> tuple[str, dict[Place, Interval]]:
+def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: int | None = None) -> tuple[str, Floats]:
     """Return the first measure that can order settings, and their losses by it.
 
     Parameters
     ----------
-    cells : mapping of int to sequence of Cell
-        Cells by the index of their setting.
+    cells : sequence of sequence of Cell
+        Cells of each setting, with the same seeds.
     measures : sequence of str
         Names of the measures, in the order of preference.
     wanted : int, optional
-        Number of settings to be ordered; cells with unranked values then count as failed. By default all settings
-        with values.
+        Number of settings to be ordered. If it is given, cells with unranked values count as failed.
+
+    Returns
+    -------
+    tuple of str and ndarray of shape (settings, seeds, 2)
+        The measure, and the brackets of the losses.
 
     Raises
     ------
     UnrankedError
         If no measure can order the settings.
     """
-    refused, halving = [], wanted is not None
+    refused = []
     for name in measures:
-        losses = {(i, cell.seed): cell.loss(name, is_ranked=halving) for i, those in cells.items() for cell in those}
-        medians = {i: median(0.5 * sum(losses[i, cell.seed]) for cell in those) for i, those in cells.items()}
-        best = min(medians, key=medians.__getitem__)
-        reason = refusal({best: cells[best]} if halving else cells, best, name)
-        if not reason and wanted is not None and sum(map(math.isfinite, medians.values())) < wanted:
-            failures = (cell.reason for those in cells.values() for cell in those)
+        losses = np.array([[cell.loss(name, is_ranked=wanted is not None) for cell in row] for row in cells])
+        medians = median_losses(losses)
+        reason = refusal(cells[int(medians.argmin())], cells if wanted is None else (), name)
+        if not reason and wanted is not None and np.isfinite(medians).sum() < wanted:
+            failures = (cell.reason for row in cells for cell in row)
             reason = f"too few settings have values in half of their cells: {next(filter(None, failures), 'unknown')}"
         if not reason:
             return name, losses
         refused.append(f"by measure {name}, {reason}")
     raise UnrankedError(f"settings cannot be ordered by {', '.join(measures)}: {'; '.join(refused)}")
+
+
+def median_losses(losses: Floats) -> Floats:
+    """Return the medians of midpoints of brackets, shape (settings, seeds, 2)."""
+    medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
+    return medians
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
@@ -377,24 +381,15 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
-def _losses(
-    records: Iterable[Cell], measure: str, settings: Sequence[Mapping[str, Any]]
-) -> tuple[Floats, Floats, list[list[Cell]]]:
-    """Return brackets of the losses, and the cells of each setting.
-
-    Brackets have shape (settings, seeds). They are NaN for missing cells.
-    """
-    index = {digest(setting): i for i, setting in enumerate(settings)}
-    wanted = [(index[name], cell) for cell in records if (name := digest(cell.settings)) in index]
-    seeds = {seed: j for j, seed in enumerate(sorted({cell.seed for _, cell in wanted}))}
-    losses = np.full((2, len(settings), len(seeds)), np.nan)
-    cells: list[list[Cell]] = [[] for _ in settings]
-    for i, cell in wanted:
-        if not np.isnan(losses[0, i, seeds[cell.seed]]):
+def _by_setting(records: Sequence[Cell], settings: Sequence[Mapping[str, Any]]) -> list[dict[int, Cell]]:
+    """Return the cells of each setting by their seeds."""
+    found: dict[str, dict[int, Cell]] = {digest(setting): {} for setting in settings}
+    for cell in records:
+        known = found.get(digest(cell.settings), {})
+        if cell.seed in known:
             raise InputError(f"expected one cell per setting and seed, got two of {cell.settings} with {cell.seed}")
-        losses[:, i, seeds[cell.seed]] = cell.loss(measure)
-        cells[i].append(cell)
-    return losses[0], losses[1], cells
+        known[cell.seed] = cell
+    return [found[digest(setting)] for setting in settings]
 
 
 def _median(row: Floats) -> float:

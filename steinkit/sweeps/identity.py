@@ -1,6 +1,4 @@
-"""Identification of targets and samplers.
-
-It determines whether cells of an earlier run may be reused.
+"""Hashes of targets and samplers, which determine the cells to reuse.
 
 A target is identified by the values of its score and log density at a few fixed points, its bounds and names, and the
 contents of its data and of the file that defines it. Values are used instead of code because a function's behavior
@@ -19,8 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, UsageError
 from steinkit.files.streams import read_bytes
@@ -31,7 +30,6 @@ from steinkit.target import Target
 _PROBES = 5
 _ANY_DIMENSION = 2  # dimension of the probes of a target that allows any dimension
 _LENGTH = 32  # hexadecimal digits
-_ROWS = 10_000
 
 
 def digest(*values: Any) -> str:
@@ -43,14 +41,6 @@ def digest(*values: Any) -> str:
 def file_digest(path: Path) -> str:
     """Return the first 32 digits of the SHA-256 of a file."""
     return hashlib.sha256(read_bytes(path, binary=True)).hexdigest()[:_LENGTH]
-
-
-def array_digest(array: NDArray[Any]) -> list[Any]:
-    """Return the type, the shape and the hash of an array, which may be on disk."""
-    hasher = hashlib.sha256()
-    for k in range(0, len(array), _ROWS):
-        hasher.update(np.ascontiguousarray(array[k : k + _ROWS]).tobytes())
-    return [str(array.dtype), array.shape, hasher.hexdigest()[:_LENGTH]]
 
 
 def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
@@ -74,7 +64,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
         target.names,
         [_value_at(target.score, point) for point in points],
         [_value_at(target.log_density, point) for point in points] if target.has_log_density else None,
-        [array_digest(array) for array in (target.data if isinstance(target, Posterior) else ())],
+        [joblib.hash(np.ascontiguousarray(each)) for each in (target.data if isinstance(target, Posterior) else ())],
         list(map(file_digest, files)),
     )
 
@@ -104,10 +94,7 @@ def _probe_points(target: Target) -> Floats:
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
-    """Return the digits of a function's value.
-
-    If the function raises, the result is the name of the exception.
-    """
+    """Return the digits of a function's value, or the name of its exception."""
     try:
         return _digits(function(point[None, :]))
     except Exception as error:  # user code; the cells report the failure
@@ -119,10 +106,9 @@ def _digits(values: ArrayLike) -> list[str]:
 
 
 def code_identity(function: Callable[..., Any]) -> str | None:
-    """Return a hash that identifies the code of a function, or None.
+    """Return the hash of a function, or None if it cannot be identified.
 
-    The hash covers its file, its position and the values that it holds. Returns None if the function cannot be
-    identified.
+    The hash covers its file, its position in the file, and the values that it holds.
     """
     function = getattr(function, "py_func", function)  # the Python function of a Numba dispatcher
     try:

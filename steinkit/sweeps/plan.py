@@ -1,15 +1,15 @@
-"""Plans of sweeps, and the fingerprints of their cells.
+"""Plans of sweeps, from arguments or TOML files.
 
-The cells are the combinations of settings and seeds.
-
-A cell is identified by its setting, its seed, the sampler, the target, the measures and their options, the label,
-steinkit's version and the SHA-256 of the user's files.
+A plan lists the cells of a sweep, which are the combinations of its settings and seeds. A cell is identified by its
+setting, its seed, the sampler, the target, the measures and their options, the label, steinkit's version and the
+SHA-256 of the user's files.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +21,9 @@ import numpy as np
 from steinkit import __version__
 from steinkit.arguments import number, positive, require_mappings, require_type, whole
 from steinkit.errors import UsageError, require_known
+from steinkit.files.streams import parse_toml, read_bytes
 from steinkit.measures import all_options, default_measure, find_measure, recorded_settings
+from steinkit.measures.options import UNIT_WORDS, read_units
 from steinkit.sweeps.cells import Place, Setting
 from steinkit.sweeps.identity import digest, recordable, target_fingerprint
 from steinkit.sweeps.sampler import SweptSampler, swept_sampler
@@ -29,11 +31,13 @@ from steinkit.target import Target
 from steinkit.text import setting_key, setting_label, value_label
 
 DEFAULT_SEEDS = 20
+_TABLES = ("grid", "run", "sampler", "target_options")
+_RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Description of a sweep that holds for all of its cells.
+    """Description of a sweep, the same for all of its cells.
 
     All values can be stored in JSON.
 
@@ -78,10 +82,11 @@ class Configuration:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the description as terms and values."""
-        values = {name: value for name, value in vars(self).items() if value and name != "measure_settings"}
+        values = vars(self) | {"measures": ", ".join(self.measures), "measure_settings": None}
         return tuple(
             (name.replace("_", " "), setting_label(value) if isinstance(value, dict) else str(value))
-            for name, value in (values | {"measures": ", ".join(self.measures)}).items()
+            for name, value in values.items()
+            if value
         )
 
 
@@ -123,7 +128,7 @@ class Plan:
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
     def options(self, setting: int) -> Setting:
-        """Return all options of the sampler with a setting."""
+        """Return all options of the sampler for a setting."""
         return self.configuration.options | self.settings[setting]
 
     def with_options(self, **options: Any) -> Plan:
@@ -137,9 +142,9 @@ class Plan:
         return replace(self, measure_settings=self.measure_settings | {"units": units}, configuration=known)
 
     def require(self, *, is_kept: bool) -> None:
-        """Validate the options, and the identification of cells to be kept.
+        """Validate the options of the sampler.
 
-        Raises UsageError.
+        Raises UsageError, also if cells are kept and cannot be identified.
         """
         name = self.sampler.name
         if is_kept and self.sampler.code is None and not self.configuration.label:
@@ -179,7 +184,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan for the arguments of `sweep`.
 
-    Names of files are relative to the folder.
+    Paths are relative to `folder`.
 
     Raises
     ------
@@ -192,9 +197,7 @@ def make_plan(
     fixed = {name: recordable(value, name) for name, value in (options or {}).items()}
     described = {name: recordable(value, f"target option {name}") for name, value in (target_options or {}).items()}
     checked = _measure_settings(**measure_settings)
-    made, files = _named_target(target, described, folder) if isinstance(target, str) else (target, [])
-    if described and not isinstance(target, str):
-        raise UsageError("target_options must be empty unless the target is given by its name")
+    made, files = _found_target(target, described, folder)
     if measures is None:
         measures = ("bias", default_measure(made.dim or 1), "ess")
     require_type((list, tuple), "a list of measures", measures=measures)
@@ -248,14 +251,14 @@ def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
 def measure_setting_names() -> tuple[str, ...]:
     """Return the options of measures that a sweep accepts.
 
-    ``tolerance`` and ``max_seconds`` are not included.
+    The list omits ``tolerance`` and ``max_seconds``, which are arguments of `sweep`.
     """
     taken = {name for name, option in all_options().items() if option.changes_value}
     return tuple(sorted(taken - {"tolerance", "max_seconds", "operator"}))
 
 
 def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = None, **given: Any) -> Setting:
-    """Check the options of the measures."""
+    """Return the options of the measures in their standard form."""
     require_known(given, (*measure_setting_names(), "seeds"), "sweep has no option", "the options of the measures")
     number(tolerance, "tolerance", lambda width: 0.0 < width < 1.0, "between 0 and 1")
     if max_seconds is not None:
@@ -267,19 +270,59 @@ def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = No
     return found
 
 
-def _named_target(name: str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
-    """Return a target by name, and the files that define it.
+def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
+    """Return a target, and the files that define it.
 
-    The name is that of a built-in target, or ``path.py:attribute``.
+    A string is the name of a built-in target, or ``path.py:attribute``.
     """
     from steinkit.targets import load_target, make_target
 
-    if ":" in name or name.endswith(".py"):
-        if options:
-            raise UsageError(f"target options must be empty for a target from a file; got {', '.join(options)}")
-        path = name.rpartition(":")[0] or name
-        return load_target(f"{folder / path}{name.removeprefix(path)}"), [folder / path]
+    is_built_in = isinstance(target, str) and not (":" in target or target.endswith(".py"))
+    if options and not is_built_in:
+        raise UsageError(f"target_options must be empty unless the target is a built-in one; got {', '.join(options)}")
+    if isinstance(target, Target):
+        return target, []
+    if not is_built_in:
+        return load_target(str(folder / target)), [folder / target.rpartition(":")[0]]
     files = [folder / data] if isinstance(data := options.get("data"), str) else []
     resolved = options | {"data": str(files[0])} if files else options
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in resolved.items()}
-    return make_target(name, texts, 1), files
+    return make_target(target, texts, 1), files
+
+
+def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
+    """Return the plan in a TOML file; ``steinkit sweep --help`` shows a file.
+
+    Paths are relative to the file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    **defaults
+        Values of keys that the table [run] omits.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is not valid TOML.
+    UsageError
+        If a key is unknown, or a value is not allowed.
+    """
+    file = Path(path)
+    found = parse_toml(read_bytes(path, binary=True), str(path))
+    require_known(found, (*_TABLES, "target"), f"{path}: unknown key", "the keys")
+    grid, run, sampler, target_options = tables = [found.get(name, {}) for name in _TABLES]
+    for title, table in zip(_TABLES, tables, strict=True):
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: expected [{title}] to be a table, got {table!r}")
+    require_known(run, sorted((*_RUN, *measure_setting_names())), f"[run] of {path}: unknown key", "the keys")
+    target, options = found.get("target", ""), dict(sampler)
+    name = options.pop("name", "")
+    for key, value in (("target", target), ("name of [sampler]", name)):
+        if not value or not isinstance(value, str):
+            raise UsageError(f'{path}: expected {key} to be "NAME" or "path.py:attribute", got {value!r}')
+    if isinstance(units := run.get("units"), str) and units not in UNIT_WORDS:
+        run["units"] = read_units(file.parent / units)
+    given = {"grid": grid, "options": options, "target_options": target_options, **defaults, **run}
+    return make_plan(target, name, file.parent, **given)

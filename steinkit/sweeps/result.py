@@ -7,53 +7,85 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steinkit import __version__, text
-from steinkit.diagnosis import verdict_text
 from steinkit.diagnosis.missed_modes import MissedMode
 from steinkit.diagnosis.verdict_result import Verdict
+from steinkit.diagnosis.verdict_text import unjudged_sentence
 from steinkit.errors import Caution, InputError, about, reservations
 from steinkit.measures import find_measure
-from steinkit.result import Result, Statement, in_json
+from steinkit.result import Result, Statement, in_json, named
 from steinkit.sweeps import text as sentences
-from steinkit.sweeps.cells import Cell, Setting
+from steinkit.sweeps.cells import Cell, Record, Setting
 from steinkit.sweeps.choice import Choice, UnrankedError, choose
 from steinkit.sweeps.plan import Configuration, Plan
 from steinkit.sweeps.scheduler import Rung
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.text import Table
 
-_DOCUMENT = ("criteria", "refused", "verdict", "unjudged", "cells", "failed", "reused", "seconds", "units", "warnings")
-_FAILURES = 4  # number of failures in the summary
-_COORDINATES = 4  # number of coordinates of a draw in the summary
-_LIMITS = (
-    "The setting is the best of those tried, for chains of this length; its draws may still be biased. Longer chains "
-    "favor settings with less bias. A Stein discrepancy cannot detect a mode that no draw came near."
-)
 _RESOURCES = {"budget": "likelihood evaluations of single data points", "draws": "draws"}
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Record):
     """Failed cells of one setting with the same reason."""
 
     settings: Setting
     seeds: tuple[int, ...]
     reason: str
 
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Chosen(Result):
+    """Base class of results that choose a setting."""
+
+    seeds: tuple[int, ...]
+    configuration: Configuration
+    warnings: tuple[str, ...]
+    seconds: float = 0.0
+    verdict: Verdict | None = None
+    unjudged: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline()}{reservations(self.warnings)}>"
+
     @property
-    def label(self) -> str:
-        """The seeds as text."""
-        return f"seed{'s' * (len(self.seeds) > 1)} {text.seeds_label(self.seeds)}"
+    def subject(self) -> str:
+        """The sampler and the target."""
+        return self.configuration.subject
+
+    @property
+    def units(self) -> Setting | None:
+        """Units of all cells as in JSON documents; None if no measure has units."""
+        units: Setting | None = self.configuration.measure_settings["units"]
+        return units
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the description of the run.
+
+        Returns
+        -------
+        tuple of pairs of str
+            Term and value.
+        """
+        known = (*self.configuration.facts(), ("seeds", text.seeds_label(self.seeds)))
+        return known if self.units is None else (*known, ("units", text.units_label(self.units)))
+
+    def _judged(self, chain: str) -> Statement:
+        """Return the verdict on a chain of the best setting, if there is one."""
+        found = self.verdict
+        parts: tuple[str, ...] = () if self.unjudged is None else (unjudged_sentence(self.unjudged),)
+        if found is not None:
+            parts = (f"{chain}: {found.sentence}", found.modes_sentence, found.untested_sentence)
+        return Statement("number", "Can draws of the best setting be used?", " ".join(filter(None, parts)))
 
 
-@dataclass(frozen=True, eq=False)
-class SweepResult(Result):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SweepResult(_Chosen):
     """Cells of a sweep and the choice of a setting by each measure.
 
     Attributes
     ----------
     records : tuple of Cell
-        Cells in the order of the grid and of the seeds. With racing, dropped settings have cells with some of the seeds
-        only.
+        Cells in the order of the grid and of the seeds. With racing, dropped settings have cells for some seeds only.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
@@ -89,16 +121,10 @@ class SweepResult(Result):
 
     records: tuple[Cell, ...]
     settings: tuple[Setting, ...]
-    seeds: tuple[int, ...]
-    configuration: Configuration
     criteria: dict[str, Choice]
     refused: dict[str, str]
     racing: dict[str, str] | None
     reused: int
-    warnings: tuple[str, ...]
-    seconds: float = 0.0
-    verdict: Verdict | None = None
-    unjudged: str | None = None
     missed: MissedMode | None = None
 
     @classmethod
@@ -107,32 +133,13 @@ class SweepResult(Result):
     ) -> SweepResult:
         """Choose a setting by every measure and collect the warnings.
 
-        Parameters
-        ----------
-        plan : Plan
-            The plan of the sweep.
-        cells : sequence of Cell
-            Finished cells.
-        notes : sequence of str
-            Warnings of the run.
-        racing : dict or None
-            Settings that a race dropped, with the reasons.
-        reused : int
-            Number of cells from earlier runs.
-
-        Returns
-        -------
-        SweepResult
-            The result.
+        `notes` are warnings of the run, and `racing` maps dropped settings to the reasons.
         """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
         running = [i for i, each in enumerate(plan.settings) if text.setting_key(each) not in (racing or ())]
         warnings = [*notes, *_cell_warnings(cells)]
         for name in plan.measures:
-            if not any(name in cell.measures for cell in cells):
-                warnings.append(f"no cell has a value of measure {name}, so it cannot choose a setting")
-                continue
             try:
                 eligible = running if name == plan.measures[0] else None
                 criteria[name] = choose(cells, name, plan.settings, eligible=eligible)
@@ -140,13 +147,19 @@ class SweepResult(Result):
             except UnrankedError as error:
                 refused[name] = str(error)
                 warnings.append(Caution(refused[name]))
-        known = plan.settings, plan.seeds, plan.configuration
-        return cls(tuple(cells), *known, criteria, refused, racing, reused, tuple(warnings))
-
-    def __repr__(self) -> str:
-        best = "; ".join(f"best by {name}: {text.setting_key(choice.best)}" for name, choice in self.criteria.items())
-        found = f"{self.cells} cells, {self.failed} failed; {best or 'no choice'}{reservations(self.warnings)}"
-        return f"<SweepResult of {found}>"
+            except InputError:
+                warnings.append(f"no cell has a value of measure {name}, so it cannot choose a setting")
+        return cls(
+            records=tuple(cells),
+            settings=plan.settings,
+            seeds=plan.seeds,
+            configuration=plan.configuration,
+            criteria=criteria,
+            refused=refused,
+            racing=racing,
+            reused=reused,
+            warnings=tuple(warnings),
+        )
 
     @property
     def cells(self) -> int:
@@ -157,12 +170,6 @@ class SweepResult(Result):
     def full(self) -> int:
         """Number of cells of the whole grid with all seeds."""
         return len(self.settings) * len(self.seeds)
-
-    @property
-    def units(self) -> Setting | None:
-        """Units of all cells as in JSON documents; None if no measure has units."""
-        units: Setting | None = self.configuration.measure_settings["units"]
-        return units
 
     @property
     def failed(self) -> int:
@@ -184,37 +191,32 @@ class SweepResult(Result):
 
         It is the first discrepancy, or else the first measure.
         """
-        names = [*self.criteria]
-        return next((name for name in names if find_measure(name).smaller_is_better), names[0] if names else None)
+        return min(self.criteria, key=lambda name: not find_measure(name).smaller_is_better, default=None)
 
     @property
     def blind(self) -> str | None:
         """The first measure that uses only the draws, and therefore does not detect bias."""
         return next((name for name in self.criteria if find_measure(name).needs == "draws"), None)
 
-    @property
-    def subject(self) -> str:
-        """The sampler and the target."""
-        return self.configuration.subject
-
     def headline(self) -> str:
         """State the choice in one sentence.
 
-        The sentence includes the problems of the best setting's draws.
+        The sentence includes problems of the best setting's draws.
 
         Returns
         -------
         str
             The sentence without its period.
         """
-        name, problems = self.leading, ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
-        problems += ["missed a mode that others found"] if self.missed is not None else []
+        name = self.leading
         headline = f"No setting could be chosen: {self.failed} of {text.count(self.cells, 'cell')} failed"
         if self.refused and name == self.blind:
             titles = text.listed([find_measure(each).title for each in self.refused])
             headline = f"No setting is chosen: {titles} cannot order the settings reliably"
         elif name is not None:
             headline = sentences.choice_headline(self.criteria[name])
+        problems = ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
+        problems += ["missed a mode that others found"] if self.missed is not None else []
         return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
@@ -225,56 +227,35 @@ class SweepResult(Result):
         tuple of Statement
             Statements in reading order.
         """
-        found: list[Statement] = []
-        if self.verdict is not None:
-            found += verdict_text.chosen_statements(self.verdict, self.seeds[0])
-        elif self.unjudged is not None:
-            question = "Can draws of the best setting be used?"
-            found.append(Statement("number", question, verdict_text.unjudged_sentence(self.unjudged)))
+        found = [self._judged(f"Seed {self.seeds[0]}")]
         if self.missed is not None:
             found.append(Statement("limits", "Did its chain visit all modes?", self._missed_sentence(self.missed)))
-        for name, reason in self.refused.items():
-            title = text.sentence(find_measure(name).title)
-            found.append(Statement("choice", "Which setting is best?", f"{title} cannot choose a setting: {reason}."))
-        choice = None if self.leading is None else self.criteria[self.leading]
-        if choice is not None:
-            found += sentences.choice_statements(choice)
-            blind, bias = None if self.blind is None else self.criteria[self.blind], self.criteria.get("bias")
-            if bias is not None and choice is not blind:
-                question = "How large is the bias?"
-                found.append(Statement("number", question, sentences.bias_sentence(choice, bias)))
-            if blind is not None and choice is not blind:
-                question = f"Which setting would {find_measure(blind.measure).title} choose?"
-                found.append(Statement("comparison", question, sentences.blind_sentence(choice, blind)))
-        found.append(Statement("limits", "Did any cells fail?", self._failure_sentence()))
+        if self.leading is not None:
+            blind = None if self.blind is None else self.criteria[self.blind]
+            found += sentences.choice_statements(self.criteria[self.leading], blind)
+        if self.failures:
+            cells = [
+                f"{text.count(len(each.seeds), 'cell')} with {text.setting_label(each.settings)} ({each.reason})"
+                for each in self.failures
+            ]
+            failed = f"{self.failed} of {text.count(self.cells, 'cell')} failed and count as the worst value"
+            found.append(Statement("limits", "Did any cells fail?", f"{failed}: {text.listed(cells)}."))
         if self.racing is not None:
             lines = [f"Racing ran {self.cells} of the {self.full} cells of the full sweep."]
             lines += [f"Dropped {name}: {reason}." for name, reason in self.racing.items()]
             found += [Statement("limits", "Were all cells run?", each) for each in lines]
-        if choice is not None:
-            found.append(Statement("limits", "What are the limits of the choice?", _LIMITS))
         run = f"{text.count(len(self.settings), 'setting')}, {text.count(len(self.seeds), 'seed')}: "
         run += f"{text.count(self.cells, 'cell')}, {self.reused} of them reused, {self.failed} failed; "
-        run += f"{self.seconds:.1f} s"
-        return (*found, Statement("method", "What was run?", run))
+        return (*found, Statement("method", "What was run?", f"{run}{self.seconds:.1f} s"))
 
     def _missed_sentence(self, mode: MissedMode) -> str:
-        values = [f"{name} {text.compact(value)}" for name, value in mode.place.items()]
-        densest = ", ".join([*values[:_COORDINATES], *(["..."] if len(values) > _COORDINATES else [])])
         finder, draws = text.setting_label(self.settings[mode.chain]), text.count(mode.of, "draw")
+        densest = named([f"{name} {text.compact(value)}" for name, value in mode.place.items()])
         return (
             f"The chain of the best setting missed a mode that others found. {mode.draws} of {draws} with {finder} "
-            "have a density above the 10 % quantile of that chain, and are separated from it by a valley of less "
-            f"than half the density; the densest is at {densest}. Run longer chains, or start them in all modes."
+            "have a density above the 10 % quantile of that chain, and a valley of less than half the density "
+            f"separates them from it. The densest is at {densest}. Run longer chains, or start them in all modes."
         )
-
-    def _failure_sentence(self) -> str:
-        cells = text.count(self.cells, "cell")
-        if not self.failures:
-            return f"All {cells} were scored; a cell is one setting with one seed."
-        named = [f"{text.setting_label(f.settings)}, {f.label}: {f.reason}" for f in self.failures[:_FAILURES]]
-        more = "; ..." if len(self.failures) > _FAILURES else "."
-        return f"{self.failed} of {cells} failed and count as the worst value: {'; '.join(named)}{more}"
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of the settings by measure, and of the failures.
@@ -293,22 +274,6 @@ class SweepResult(Result):
         failed = [Table("Failures", ("setting", "seeds", "reason"), tuple(rows))] if rows else []
         return (*map(sentences.choice_table, choices), *failed)
 
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the description of the run and its times.
-
-        Returns
-        -------
-        tuple of pairs of str
-            Term and value.
-        """
-        return (
-            ("cells", f"{self.cells}: {self.failed} failed, {self.reused} reused"),
-            *self.configuration.facts(),
-            ("seeds", text.seeds_label(self.seeds)),
-            *([] if self.units is None else [("units", text.units_label(self.units))]),
-            ("wall time of the last run", f"{self.seconds:.1f} s"),
-        )
-
     def to_dict(self) -> Setting:
         """Return the document that ``steinkit sweep --json`` prints.
 
@@ -317,15 +282,15 @@ class SweepResult(Result):
         dict
             Strings, finite numbers, lists and dicts.
         """
-        found = {name: in_json(getattr(self, name)) for name in _DOCUMENT}
-        found["failures"] = in_json([vars(each) for each in self.failures])
-        raced = {"dropped": self.racing, "cells_run": self.cells, "cells_full": self.full}
+        names = ("criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds")
+        found = {name: in_json(getattr(self, name)) for name in (*names, "units", "warnings")}
+        racing = {"dropped": self.racing, "cells_run": self.cells, "cells_full": self.full}
         missed = None if self.missed is None else {"settings": self.settings[self.missed.chain], **vars(self.missed)}
-        return found | {"racing": None if self.racing is None else raced, "missed": missed, "version": __version__}
+        return found | {"racing": None if self.racing is None else racing, "missed": missed, "version": __version__}
 
 
-@dataclass(frozen=True, eq=False)
-class TuningResult(Result):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TuningResult(_Chosen):
     """The setting that tuning chose.
 
     Attributes
@@ -367,19 +332,10 @@ class TuningResult(Result):
     bias: float | None
     margin: float | None
     rungs: tuple[Rung, ...]
-    seeds: tuple[int, ...]
     resource: str
     spent: int
     full: int
-    seconds: float
     full_seconds: float
-    verdict: Verdict | None
-    unjudged: str | None
-    configuration: Configuration
-    warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"<TuningResult: {text.setting_key(self.setting)}, at {self.share:.0%} of the full grid's cost>"
 
     @property
     def share(self) -> float:
@@ -390,11 +346,6 @@ class TuningResult(Result):
     def tried(self) -> int:
         """Number of settings."""
         return len(self.rungs[0].losses)
-
-    @property
-    def subject(self) -> str:
-        """The sampler and the target."""
-        return self.configuration.subject
 
     def headline(self) -> str:
         """State the chosen setting in one sentence.
@@ -408,37 +359,25 @@ class TuningResult(Result):
         return text.sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Describe the chosen setting, a fresh chain, the cost, and the rungs.
+        """Describe the chosen setting, a fresh chain, and the cost.
 
         Returns
         -------
         tuple of Statement
             Statements in reading order.
         """
-        known, unit = "The bias of its draws is not known.", _RESOURCES[self.resource]
+        known = "The bias of its draws is not known."
         if self.bias is not None and self.margin is not None:
             of = f", the median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
             known = f"Its bias is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
-        best = text.sentence(text.setting_label(self.setting))
-        chosen = f"{best} is the best of {text.count(self.tried, 'setting')}. {known}"
-        judged = verdict_text.unjudged_sentence(self.unjudged) if self.unjudged else ""
-        if self.verdict is not None:
-            parts = self.verdict.sentence, self.verdict.modes_sentence, self.verdict.untested_sentence
-            judged = " ".join(filter(None, parts))
         cost = (
-            f"The choice used {self.spent:,} {unit}, {self.share:.1%} of the {self.full:,} of the full grid. Sampling, "
-            f"scores and compilation took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} "
-            "s."
-        )
-        rungs = "; ".join(
-            f"{text.count(len(rung.losses), 'setting')} of length {rung.length:,} by {find_measure(rung.measure).title}"
-            for rung in self.rungs
+            f"The choice used {self.spent:,} of the {self.full:,} {_RESOURCES[self.resource]} of the full grid. "
+            f"Sampling and scores took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} s."
         )
         return (
-            Statement("choice", "Which setting is best?", chosen),
-            Statement("number", "Can draws of a fresh chain be used?", judged and f"A fresh chain: {judged}"),
+            Statement("choice", "Which setting is best?", f"{self.headline()}. {known}"),
+            self._judged("A fresh chain"),
             Statement("comparison", "How much did the choice cost?", cost),
-            Statement("comparison", "How was it chosen?", f"Rungs, with lengths in {unit}: {rungs}."),
         )
 
     def tables(self) -> tuple[Table, ...]:
@@ -459,16 +398,6 @@ class TuningResult(Result):
         fresh = () if self.verdict is None else self.verdict.tables()
         ranks = Table(caption, columns, tuple(rows), 0)
         return ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the description of the run.
-
-        Returns
-        -------
-        tuple of pairs of str
-            Term and value.
-        """
-        return (*self.configuration.facts(), ("seeds", text.seeds_label(self.seeds)))
 
     def to_dict(self) -> Setting:
         """Return the document that ``steinkit tune --json`` prints.

@@ -8,10 +8,12 @@ may therefore be interrupted, resumed, and distributed over processes and machin
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -29,13 +31,13 @@ from steinkit.measures import find_measure, require_taken
 from steinkit.measures.options import units_of_several
 from steinkit.measures.scoring import Judging
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Sample
+from steinkit.sample import Floats, Sample
 from steinkit.sweeps.cells import Cell, Place, Setting
 from steinkit.sweeps.choice import ranking
 from steinkit.sweeps.plan import DEFAULT_SEEDS, Plan, make_plan
 from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.sampler import quiet
-from steinkit.sweeps.scheduler import Losses, Stage, climb, race_stages
+from steinkit.sweeps.scheduler import eliminate
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.sweeps.tasks import Computed, run_cells, run_chains, run_packed
 from steinkit.target import Target
@@ -97,13 +99,14 @@ def sweep(
     max_seconds : float, optional
         Time limit per measure and cell, in seconds. A cell without a bracket of 10 % by then fails.
     file : path, optional
-        SQLite file in which every finished cell is committed. A later run reuses its cells. ``.sqlite`` is appended to
-        a name without a suffix. By default the cells are not stored.
+        SQLite file for the cells. Each cell is committed when it is finished, and a later run reuses it. ``.sqlite`` is
+        appended to a name without a suffix. By default the cells are not stored.
     n_jobs : int, optional
-        Number of parallel workers, -1 for one per processor. By default it is the number of the active joblib backend,
-        such as ``joblib.parallel_config(backend="dask")``. Without a backend, the cells are computed in this process.
+        Number of parallel workers, -1 for one per processor. By default, the active joblib backend determines it, such
+        as ``joblib.parallel_config(backend="dask")``. Without a backend, the cells are computed in this process.
     racing : bool
-        If True, score a few seeds first and drop settings that are distinguished from the best.
+        If True, score a few seeds first and drop settings that are distinguished from the best (successive
+        elimination).
     progress : bool
         If True, show the progress on standard error.
     label : str
@@ -162,54 +165,51 @@ def sweep(
     given |= {"label": label, "tolerance": tolerance, "max_seconds": max_seconds, **measure_settings}
     plan = make_plan(target, sampler, grid=grid, **given)
     require_taken(measure_settings, plan.measures)
-    return run_plan(plan, racing, file=file, n_jobs=n_jobs, progress=progress)
+    return run_plan(plan, execution(plan, file, n_jobs, progress), racing=racing)
 
 
 class Execution:
-    """Computation of cells, each committed to the store as soon as it is finished.
+    """Computation of cells. Each is committed to the store when it is finished.
 
     Attributes
     ----------
     store : Store
         The file.
     reused : set of str
-        Requested cells that an earlier run had finished.
+        Requested cells that an earlier run finished.
     """
 
     def __init__(self, store: Store, n_jobs: int | None, progress: bool) -> None:
         self.store, self._n_jobs, self._progress = store, n_jobs, progress
-        self._tried, self.reused = set[str](), set[str]()
+        self._earlier = {name for name, cell in store.cells.items() if not cell.reason}
+        self._done, self.reused = set(self._earlier), set[str]()
 
-    def cells(self, plan: Plan, places: Sequence[Place]) -> dict[Place, Cell]:
+    def cells(self, plan: Plan, places: Iterable[Place]) -> dict[Place, Cell]:
         """Return cells, after computing those that are missing.
 
         Cells that failed in an earlier run are computed again.
         """
         self.store.begin(plan.run, plan.configuration)
-        names, known = {place: plan.fingerprint(*place) for place in places}, self.store.cells
-        missing = [
-            place
-            for place, name in names.items()
-            if name not in self._tried and (name not in known or known[name].reason)
-        ]
-        self.reused |= {*names.values()} - {names[place] for place in missing} - self._tried
+        names = {place: plan.fingerprint(*place) for place in places}
+        missing = [place for place, name in names.items() if name not in self._done]
+        self.reused |= self._earlier.intersection(names.values())
         initial = len(names) - len(missing)
         with progress_bar("sweep", len(names), initial=initial, unit=" cells", shown=self._progress) as bar:
             for setting, cell, draws in computed(plan, missing, self._n_jobs):
                 name = names[setting, cell.seed]
                 self.store.append(name, plan.run, cell, draws)
-                self._tried.add(name)
+                self._done.add(name)
                 bar.update()
-        return {place: known[name] for place, name in names.items()}
+        return {place: self.store.cells[name] for place, name in names.items()}
 
 
 @contextlib.contextmanager
 def execution(
-    plan: Plan, cells: int, file: str | os.PathLike[str] | None, n_jobs: int | None, progress: bool
+    plan: Plan, file: str | os.PathLike[str] | None = None, n_jobs: int | None = None, progress: bool = False
 ) -> Iterator[Execution]:
-    """Open the file of a plan.
+    """Validate the options of a plan, and open its file.
 
-    After an interrupt, a note reports how many cells are kept and how to resume.
+    The parameters are those of `sweep`. A note of an interrupt reports the number of cells kept and how to resume.
     """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
@@ -219,25 +219,26 @@ def execution(
         try:
             yield Execution(store, n_jobs, progress)
         except KeyboardInterrupt as interrupt:
-            kept = f"{len(store.cells)} finished cells (of {cells} in the full sweep) are kept in {path}"
-            resume = f"{kept}; run the same sweep with this file to resume"
-            interrupt.add_note(resume if path else "finished cells are not kept without a file; name one to resume")
+            kept = f"{count(len(store.cells), 'finished cell')} kept in {path}; run the same command again to resume"
+            interrupt.add_note(kept if path else "finished cells are not kept without a file; name one to resume")
             raise
 
 
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
-    """Yield cells as they are finished, in any order.
+    """Compute cells in this process or by the active joblib backend.
 
-    They are computed in this process or by the active joblib backend.
+    Cells are yielded as they are finished, in any order.
     """
     jobs = joblib.effective_n_jobs(n_jobs)
-    seeds: dict[int, list[int]] = {}
-    for setting, seed in places:
-        seeds.setdefault(setting, []).append(seed)
-    size = max(1, min(_TOGETHER, len(places) // (_TASKS * jobs if jobs > 1 else 1))) if plan.sampler.is_joint else 1
-    tasks = [(i, each[k : k + size]) for i, each in seeds.items() for k in range(0, len(each), size)]
-    is_threaded = isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend)
-    if jobs == 1 or is_threaded:  # tasks redirect the output of their process
+    if isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend):
+        jobs = 1  # tasks redirect the output of their process
+    most = len(places) if jobs == 1 else len(places) // (_TASKS * jobs)
+    size = max(1, min(_TOGETHER, most)) if plan.sampler.known else 1
+    tasks = []
+    for setting, group in itertools.groupby(places, key=lambda place: place[0]):
+        seeds = [seed for _, seed in group]
+        tasks += [(setting, seeds[k : k + size]) for k in range(0, len(seeds), size)]
+    if jobs == 1:
         for task in tasks:
             yield from run_cells(plan, *task)
         return
@@ -249,29 +250,17 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
             yield from cells
     except Exception as error:  # of pickling and of the backend: tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        hint = (
-            "finished cells are kept in the sweep's file, if it has one; run the same sweep to resume, or omit n_jobs"
-        )
+        hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
         raise SteinkitError(f"the workers failed ({message}); {hint}") from error
 
 
-def run_plan(
-    plan: Plan,
-    racing: bool = False,
-    *,
-    file: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> SweepResult:
-    """Compute the missing cells, choose a setting, and test its draws.
-
-    The parameters are those of `sweep`.
-    """
+def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: bool = False) -> SweepResult:
+    """Compute the missing cells, choose a setting, and test its draws."""
     began = time.perf_counter()
-    with execution(plan, len(plan.places), file, n_jobs, progress) as running:
+    with opened as running:
         store = running.store
         plan, notes = in_fixed_units(plan, store)
-        found, dropped = _raced(plan, running) if racing else (running.cells(plan, plan.places), None)
+        found, dropped = _eliminated(plan, running) if racing else (running.cells(plan, plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
             origin = "another sweep, other data, other code or another version"
             notes = (*notes, f"{count(others, 'cell')} in {store.file} of {origin} not reused")
@@ -283,10 +272,10 @@ def run_plan(
 
 
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with the units of all of its cells, and warnings.
+    """Return the plan with the units of its cells, and warnings.
 
-    By default, the units are standard deviations of draws from the target or of a pilot chain. The file keeps the units
-    when cells are added. They are rounded to be identical on all machines.
+    By default, the units are standard deviations of draws from the target or of a pilot chain. If cells are added to a
+    file, its units are used again. Units are rounded, and therefore identical on all machines.
 
     Raises
     ------
@@ -296,30 +285,28 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     if not any("units" in find_measure(name).options for name in plan.measures):
         return plan, ()
     settings = plan.measure_settings
-    is_cut = settings.get("bounds") is not None and plan.target.bounds is None
-    can_sample = plan.target.can_sample and not is_cut
+    can_sample = plan.target.can_sample and (settings.get("bounds") is None or plan.target.bounds is not None)
     if not can_sample and is_open(settings.get("units")) and (known := store.pilot_units(plan.configuration)):
         return plan.with_units(known), ()
-    pilot = as_sample(plan.target.sample(2, 0)) if can_sample else _pilot(plan)
-    found, notes = units_of_several([] if pilot is None else [pilot], plan.target, settings)
+    pilots = [as_sample(plan.target.sample(2, 0))] if can_sample else _pilots(plan)
+    found, notes = units_of_several(pilots, plan.target, settings)
     if found is None:
-        notes = (Caution("no chain moved in all coordinates to define units: raw units were taken; pass units="),)
+        notes = (Caution("all pilot chains failed, so the units are raw; pass units= to choose a scale"),)
         return plan.with_units({"kind": "raw", "scale": {}}), notes
     scale = {name: float(f"{value:.{_DIGITS}g}") for name, value in found.document["scale"].items()}
     return plan.with_units({"kind": found.document["kind"], "scale": scale}), notes
 
 
-def _pilot(plan: Plan) -> Sample | None:
-    """Return the chain with the scales that agree best with the score.
+def _pilots(plan: Plan) -> list[Sample]:
+    """Return the chains of a few settings with the first seed.
 
-    The chains are those of the first seed and a few settings of the grid.
+    Chains are sorted by the agreement of their scales with the score.
 
     Under the target, the mean of (x_j - m_j) s_j(x) is -1. It is closer to 0 for a chain that hardly moves, and smaller
     for a chain that is too wide.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
-    chains = [run_chains(plan, setting, plan.seeds[:1])[0].sample for setting in tried]
-    moving = [each for each in chains if each is not None and np.ptp(each.points, axis=0).all()]
+    chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]
 
     def disagreement(sample: Sample) -> float:
         weights = sample.probabilities
@@ -331,32 +318,31 @@ def _pilot(plan: Plan) -> Sample | None:
             return math.inf
         return found if math.isfinite(found) else math.inf
 
-    return min(moving, key=disagreement, default=None)
+    return sorted((each for each in chains if each is not None), key=disagreement)
 
 
-def _raced(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
-    """Run a race, and return the cells and the dropped settings.
+def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
+    """Run successive elimination, and return the cells and the dropped settings.
 
-    Each rung uses the first measure that can order its settings. Dropped settings have the reasons.
+    Each rung uses the first measure that can order its settings. Dropped settings have reasons.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
     found: dict[Place, Cell] = {}
-    dropped: dict[str, str] = {}
 
-    def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
-        found.update(running.cells(plan, [(setting, seed) for setting in settings for seed in stage.seeds]))
-        return ranking({i: [found[i, seed] for seed in stage.seeds] for i in settings}, comparable)
+    def losses_of(settings: Sequence[int], seeds: Sequence[int]) -> tuple[str, Floats]:
+        found.update(running.cells(plan, itertools.product(settings, seeds)))
+        return ranking([[found[i, seed] for seed in seeds] for i in settings], comparable)
 
-    for _ in climb(plan.settings, race_stages(plan.seeds), losses_of, dropped, sign=1 if smaller_is_better else -1):
-        pass
-    return found, {key: dropped[key] for key in map(setting_key, plan.settings) if key in dropped}
+    dropped = eliminate(plan.settings, plan.seeds, losses_of)
+    left = [place for place in plan.places if setting_key(plan.settings[place[0]]) not in dropped]
+    return found | running.cells(plan, left), dropped
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """Add the verdict on the best setting's draws, and any missed mode.
+    """Add the verdict on the best setting's draws with the first seed.
 
-    The draws are those of the first seed.
+    A mode that these draws missed and another setting found is also added.
     """
     if result.leading is None:
         return result
@@ -367,7 +353,6 @@ def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
     mode = None
     with quiet():
         judged = Judging().judge(own, plan.target, plan.measure_settings, rng=0)
-        if plan.target.has_log_density:
-            with contextlib.suppress(SteinkitError):  # the density may fail at draws of another setting
-                mode = missed_mode(own, {i: each for i, each in draws.items() if each is not None}, plan.target)
+        with contextlib.suppress(SteinkitError):  # no log density, or it fails at draws of another setting
+            mode = missed_mode(own, {i: each for i, each in draws.items() if each is not None}, plan.target)
     return replace(result, verdict=judged.verdict, unjudged=judged.unjudged, missed=mode)

@@ -1,4 +1,4 @@
-"""Samplers of sweeps: named samplers and functions of the user.
+"""Samplers of sweeps: samplers of steinkit, and functions of the user.
 
 A sampler runs one chain per seed.
 """
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import joblib
 import numpy as np
@@ -22,7 +22,7 @@ from steinkit.errors import InputError, UsageError, leave_to_results, require_kn
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
-from steinkit.samplers.registry import Sampler, find_sampler, sampler_names
+from steinkit.samplers.registry import find_sampler, sampler_names
 from steinkit.sweeps.cells import Setting
 from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
@@ -41,36 +41,33 @@ class SweptSampler:
         Name of the sampler, ``path.py:function``, or the qualified name of a function.
     code : str, optional
         Hash of a user's function (`code_identity`); None if it cannot be identified, empty for a sampler of steinkit.
+    function : callable
+        The function.
+    known : frozenset of str, optional
+        Options of a sampler of steinkit, which can run several chains in one call; None for a user's function.
     """
 
     name: str
     code: str | None
-    _function: Callable[..., Any]
-    _registered: Sampler | None
-
-    @property
-    def is_joint(self) -> bool:
-        """True if the chains of several seeds run in one call."""
-        return self._registered is not None
+    function: Callable[..., Any]
+    known: frozenset[str] | None
 
     @property
     def is_random(self) -> bool:
         """True if the sampler takes a seed."""
-        return self._registered is None or "seed" in self._registered.options()
+        return self.known is None or "seed" in self.known
 
     def require(self, target: Target, options: Setting, seed: int) -> None:
-        """Require options that the sampler accepts.
+        """Validate the options; raise UsageError if the sampler rejects them.
 
-        Raises UsageError. A sampler of steinkit is run for a single draw.
-
-        The values of a user's function are not checked, because its run may be long. Other exceptions are left to the
-        cells.
+        A sampler of steinkit is run for a single draw. A user's function is not run, because this may take long. Other
+        exceptions are left to the cells.
         """
         if taken := {"seed", "chains"} & options.keys():
             raise UsageError(f"{min(taken)} must not be an option of the sampler: a sweep runs one chain per seed")
-        if self._registered is None:
+        if self.known is None:
             return
-        names = sorted(self._registered.options().keys() - {"seed", "chains"})
+        names = sorted(self.known - {"seed", "chains"})
         require_known(options, names, f"sampler {self.name!r} has no option", "its options")
         most = {"draws": 1, "burn_in": 0, "thin": 1}
         short = {name: min(v, most.get(name, v)) if type(v) is int else v for name, v in options.items()}
@@ -86,15 +83,12 @@ class SweptSampler:
 
     def run(self, target: Target, options: Setting, seeds: Sequence[int]) -> list[Sample]:
         """Run a chain for each seed; a chain does not depend on the other seeds."""
-        if self._registered is None:
+        if self.known is None:
             each = ((seed, _started(target, options, [seed])) for seed in seeds)
-            return [_as_chain(self._function(target, **started, seed=seed), target) for seed, started in each]
-        arguments = _started(target, options, seeds)
-        if self.is_random:
-            arguments["seed"] = list(seeds)
-        if "chains" in self._registered.options():
-            arguments["chains"] = len(seeds)
-        draws = self._registered.run(target, arguments)
+            return [_as_chain(self.function(target, **started, seed=seed), target) for seed, started in each]
+        several = {"seed": list(seeds), "chains": len(seeds)}
+        taken = {name: value for name, value in several.items() if name in self.known}
+        draws = self.function(target, **_started(target, options, seeds), **taken)
         if not draws.present.any(axis=1).all():
             raise InputError("the run ended before the first draw; increase budget, or decrease burn_in or thin")
         together = draws.to_sample()
@@ -125,17 +119,15 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
         name, sampler = sampler, load_attribute(sampler, "sampler", folder=folder)
     if isinstance(sampler, str):
         try:
-            registered: Sampler | None = find_sampler(sampler)
+            sampler = find_sampler(sampler).function
         except UsageError as error:
             raise UsageError(f"{error}; name your own function path.py:function") from None
-    else:
-        require_functions(sampler=sampler)
-        registered = next((each for each in map(find_sampler, sampler_names()) if each.function is sampler), None)
-    if registered is not None:
-        return SweptSampler(registered.name, "", registered.function, registered)
-    function = cast(Callable[..., Any], sampler)
-    name = name or getattr(function, "__qualname__", type(function).__name__)
-    return SweptSampler(name, code_identity(function), function, None)
+    require_functions(sampler=sampler)
+    for each in map(find_sampler, sampler_names()):
+        if each.function is sampler:
+            return SweptSampler(each.name, "", each.function, frozenset(each.options()))
+    name = name or getattr(sampler, "__qualname__", type(sampler).__name__)
+    return SweptSampler(name, code_identity(sampler), sampler, None)
 
 
 def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
@@ -152,7 +144,7 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
 def _as_chain(returned: Any, target: Target) -> Sample:
     """Convert the value of a user's function to a sample.
 
-    The dimension is checked, because some measures would not detect a wrong one.
+    The dimension is checked, because some measures do not detect an incorrect one.
     """
     sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
     if target.dim not in (None, sample.dim):
@@ -167,9 +159,8 @@ def _as_chain(returned: Any, target: Target) -> Sample:
 def quiet() -> Iterator[None]:
     """Run a block in one thread, and silence its output.
 
-    Printed text is sent to standard error. Warnings that results repeat are not shown.
-
-    The joblib backend of the process is replaced: nested calls would be distributed over the workers of a cluster.
+    Printed text is sent to standard error. Warnings that results repeat are not shown. The joblib backend is replaced,
+    because nested calls would be distributed over the workers of a cluster.
     """
     with (
         joblib.parallel_config(backend="threading", n_jobs=1),

@@ -1,17 +1,17 @@
-"""Successive halving [1]_ for races [2]_ and tuning [3]_.
+"""Successive elimination of settings in sweeps, and successive halving in tuning.
 
-It proceeds in rungs of growing cost.
+Both proceed in rungs of growing cost [1]_. On each rung, all remaining settings are run and scored, and some of them
+continue.
 
-On each rung, all remaining settings are run at the cost of the rung and scored; some of them continue.
+In successive elimination [2]_ (option `racing`), the rungs have increasing numbers of seeds: an eighth, a quarter and
+half of them (at least five), then all. The leader b of a rung is the setting with the smallest median loss. Setting i
+is dropped if it is distinguished from b (`steinkit.sweeps.choice`) by its certified lower bounds and b's upper bounds
+over resamples of the seeds. The allowed error is divided by the number of comparisons, R (k - 1) for k settings and R
+rungs before the last. The setting with the smallest true median therefore remains with probability 0.95 or more, and a
+setting with a loose bracket is not dropped.
 
-The rungs of a race have increasing numbers of seeds: an eighth, a quarter and half of them (at least five), then all.
-The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if it is distinguished from b
-(`steinkit.sweeps.choice`), by its certified lower bounds and b's upper ones over resamples of the seeds. The allowed
-error is divided by the number of comparisons, R (k - 1) for k settings and R such rungs. A loose bracket therefore
-keeps a setting in the race, and the setting with the smallest true median remains with probability 0.95 or more.
-
-The rungs of tuning have chains of increasing length. The order of short chains predicts that of long chains poorly, so
-the number of settings that continue is fixed: the third with the smallest medians.
+In tuning [3]_, the rungs have chains of increasing length. The order of short chains predicts that of long chains
+poorly, so the number of settings that continue is fixed: the third with the smallest medians.
 
 References
 ----------
@@ -26,29 +26,27 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from steinkit.arguments import number
 from steinkit.errors import UsageError
-from steinkit.result import in_json
+from steinkit.measures import find_measure
 from steinkit.sample import Floats
-from steinkit.sweeps.cells import Interval, Place, Setting
-from steinkit.sweeps.choice import is_above
+from steinkit.sweeps.cells import Record, Setting
+from steinkit.sweeps.choice import is_above, median_losses
 from steinkit.text import setting_key
 
-Losses = Mapping[Place, Interval]
-
-_SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of a race before the last
-_ERROR = 0.05  # probability that a race drops the setting with the smallest true median
+_SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of elimination
+_ERROR = 0.05  # probability of dropping the setting with the smallest true median
 _FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at 95 %
 _ETA = 3  # tuning keeps one in three settings
 
 
 @dataclass(frozen=True)
-class Rung:
+class Rung(Record):
     """A rung of tuning.
 
     Attributes
@@ -74,57 +72,28 @@ class Rung:
     losses: dict[str, float]
     kept: tuple[Setting, ...]
 
+    @classmethod
+    def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
+        """Keep the settings with the smallest medians; ties are broken by their order."""
+        medians = median_losses(losses)
+        kept = tuple(settings[k] for k in np.argsort(medians, kind="stable")[:most])
+        return cls(length, measure, dict(zip(map(setting_key, settings), medians.tolist(), strict=True)), kept)
+
     @property
     def ranked(self) -> list[str]:
         """The settings, best first."""
         return sorted(self.losses, key=self.losses.__getitem__)
 
-    def to_dict(self) -> Setting:
-        """Return the rung as JSON values.
-
-        Returns
-        -------
-        dict
-            Strings, finite numbers, lists and dicts.
-        """
-        return {name: in_json(value) for name, value in vars(self).items()}
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Cost of a rung.
-
-    Attributes
-    ----------
-    seeds : tuple of int
-        Seeds that every setting is run with.
-    length : int
-        Length of the chains; 0 for full length.
-    most : int, optional
-        Number of settings that continue; by default those that are not distinguished from the best.
-    """
-
-    seeds: tuple[int, ...]
-    length: int = 0
-    most: int | None = None
-
-
-def race_stages(seeds: Sequence[int]) -> list[Stage]:
-    """Return the stages of a race."""
-    sizes = {max(_FEWEST_SEEDS, math.ceil(share * len(seeds))) for share in _SHARES}
-    early = sorted(size for size in sizes if size < len(seeds))
-    return [Stage(tuple(seeds[:size])) for size in (*early, len(seeds))]
-
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
-    """Return the settings and the length of the chains on each rung of tuning.
+    """Return the number of settings and the length of the chains on each rung.
 
-    An item is a number of settings and a length. The cost limits the lengths.
+    The lengths are the largest that the cost allows, a fraction of the cost of the full grid.
 
     Raises
     ------
     UsageError
-        If the cost is not in (0, 1], or too small for one step of each setting.
+        If the cost is not in (0, 1], or is too small for one step of each setting.
     """
     number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a fraction of the full grid's cost, above 0 and at most 1")
     last = next(r for r in range(64) if _ETA**r >= settings)
@@ -140,55 +109,44 @@ def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     )
 
 
-def climb(
+def eliminate(
     settings: Sequence[Setting],
-    stages: Sequence[Stage],
-    losses_of: Callable[[Stage, Sequence[int]], tuple[str, Losses]],
-    dropped: dict[str, str],
-    *,
-    sign: int = 1,
-) -> Iterator[Rung]:
-    """Run stages in order, each with the remaining settings.
+    seeds: Sequence[int],
+    losses_of: Callable[[Sequence[int], Sequence[int]], tuple[str, Floats]],
+) -> dict[str, str]:
+    """Return the settings that are dropped before all seeds are run, with reasons.
 
     Parameters
     ----------
     settings : sequence of dict
         The settings.
-    stages : sequence of Stage
-        Cost of each rung.
+    seeds : sequence of int
+        All seeds.
     losses_of : callable
-        Runs a stage with settings given by their indices. It returns the measure that orders the settings, and
-        certified brackets of their losses, infinite for failed cells.
-    dropped : dict
-        Receives the settings that are distinguished from the best, with the reasons.
-    sign : int
-        Factor from a loss to the measure, 1 or -1.
+        Function that scores settings, given by their indices, with some seeds. It returns the measure that orders the
+        settings, and certified brackets of their losses, shape (settings, seeds, 2), infinite for failed cells.
     """
-    names, alive = list(map(setting_key, settings)), list(range(len(settings)))
-    error = _ERROR / max(1, (len(stages) - 1) * (len(settings) - 1))
-    for stage in stages:
-        is_last = stage is stages[-1]
-        if len(alive) == 1 and stage.most is None and not is_last:
-            continue  # a single setting proceeds to the last rung of a race
-        measure, losses = losses_of(stage, alive)
-        lower, upper = np.array([[losses[i, seed] for seed in stage.seeds] for i in alive]).transpose(2, 0, 1)
-        medians = np.median(0.5 * lower + 0.5 * upper, axis=1)
-        order = np.argsort(medians, kind="stable")
-        leader, kept = int(order[0]), [alive[row] for row in order[: stage.most]]
-        if stage.most is None and not is_last:
-            for row, i in enumerate(alive):
-                if row != leader and is_above(lower[row], upper[leader], error=error):
-                    dropped[names[i]] = _reason(lower[row], upper[leader], names[alive[leader]], sign)
-            kept = [i for i in kept if names[i] not in dropped]
-        found = {names[i]: float(median) for i, median in zip(alive, medians, strict=True)}
-        yield Rung(stage.length, measure, found, tuple(settings[i] for i in kept))
-        alive = kept if stage.most is not None else sorted(kept)
+    sizes = sorted({max(_FEWEST_SEEDS, math.ceil(share * len(seeds))) for share in _SHARES})
+    sizes = [size for size in sizes if size < len(seeds)]
+    names, alive, dropped = list(map(setting_key, settings)), list(range(len(settings))), dict[str, str]()
+    for size in sizes:
+        if len(alive) == 1:
+            break
+        measure, losses = losses_of(alive, seeds[:size])
+        best, (lower, upper) = int(median_losses(losses).argmin()), losses.transpose(2, 0, 1)
+        leader, error = alive[best], _ERROR / (len(sizes) * (len(settings) - 1))
+        for i, bounds in zip(tuple(alive), lower, strict=True):
+            if i != leader and is_above(bounds, upper[best], error=error):
+                dropped[names[i]] = _reason(bounds, upper[best], names[leader], measure)
+                alive.remove(i)
+    return {name: dropped[name] for name in names if name in dropped}
 
 
-def _reason(lower: Floats, upper: Floats, leader: str, sign: int) -> str:
-    """Return the reason why a setting is dropped: its median bound and the leader's."""
+def _reason(lower: Floats, upper: Floats, leader: str, measure: str) -> str:
+    """Return the reason why a setting is dropped, with both median bounds."""
+    sides, sign = ("at least", "at most"), 1.0
+    if not find_measure(measure).smaller_is_better:
+        sides, sign = sides[::-1], -1.0
     own, other = sign * float(np.median(lower)), sign * float(np.median(upper))
-    side, other_side = ("at least", "at most")[::sign]
-    failed = f", {np.isinf(lower).sum()} of them failed" if np.isinf(lower).any() else ""
-    median = f"median {side} {own:.4g}" if math.isfinite(own) else "no finite median"
-    return f"{median} over {len(lower)} seeds{failed}; {leader} has {other_side} {other:.4g}"
+    median = f"median {sides[0]} {own:.4g}" if math.isfinite(own) else "no finite median"
+    return f"{median} over {len(lower)} seeds; {leader} has {sides[1]} {other:.4g}"

@@ -20,7 +20,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ PRAGMA synchronous = FULL;
 PRAGMA journal_mode = TRUNCATE;
 BEGIN EXCLUSIVE; -- the lock outlasts the transaction
 COMMIT
+"""
+_PILOT_UNITS = """
+SELECT json_extract(configuration, '$.measure_settings.units') FROM runs
+WHERE json_extract(configuration, '$.target_fingerprint') = ?
+AND json_extract(configuration, '$.measure_settings.units.kind') = 'pilot' ORDER BY rowid
 """
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
@@ -96,7 +101,7 @@ class Store:
     file : Path or None
         The file, created if it does not exist. None stores the cells in memory.
     writing : bool
-        True to add cells. A file that is only read must exist.
+        True to add cells. If False, the file must exist.
 
     Attributes
     ----------
@@ -141,7 +146,7 @@ class Store:
             execute("DELETE FROM result")
 
     def append(self, name: str, run: str, cell: Cell, draws: Sample | None = None) -> None:
-        """Commit a cell and, optionally, its draws; they are on disk when this returns."""
+        """Commit a cell, and its draws if they are given; both are then on disk."""
         row = cell.seed, cell.reason, cell.draws, cell.cost_per_draw, cell.sampling, cell.scoring
         known = (name, run, json.dumps(cell.settings), *row, json.dumps(cell.warnings))
         with self._transaction() as execute:
@@ -162,18 +167,13 @@ class Store:
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
 
     def pilot_units(self, run: Configuration) -> Setting | None:
-        """Return the pilot's units of an earlier run with the same target.
+        """Return the units of an earlier run's pilot chain, for the same target.
 
         Returns None if there is no such run.
         """
         with self._explained():
-            for (text,) in self._database.execute("SELECT configuration FROM runs ORDER BY rowid"):
-                known = json.loads(text)
-                units: Setting | None = known["measure_settings"]["units"]
-                same = known["target_fingerprint"] == run.target_fingerprint
-                if same and isinstance(units, dict) and units["kind"] == "pilot":
-                    return units
-        return None
+            row = self._database.execute(_PILOT_UNITS, (run.target_fingerprint,)).fetchone()
+            return None if row is None else dict(json.loads(row[0]))
 
     def result(self) -> Result:
         """Return the result of the last run.
@@ -209,9 +209,8 @@ class Store:
             raise InputError(f"{self.file} is not the file of a sweep of this steinkit version; name another file")
         if check != "ok":
             raise sqlite3.DatabaseError(check)
-        for name, _, settings, seed, reason, draws, cost, sampling, scoring, notes in execute("SELECT * FROM cells"):
-            known = json.loads(settings), seed, reason, draws, cost, sampling, scoring
-            self.cells[name] = Cell(*known, warnings=tuple(json.loads(notes)))
+        for name, _, settings, *row, notes in execute("SELECT * FROM cells"):
+            self.cells[name] = replace(Cell(json.loads(settings), *row), warnings=tuple(json.loads(notes)))
         for name, *row in execute("SELECT * FROM measurements ORDER BY rowid"):
             self.cells[name].measures[row[0]] = Measured(*row)
 

@@ -1,8 +1,7 @@
 """Tasks of a sweep: chains of a setting, and their scores.
 
-A task runs in this process or in a worker.
-
-Exceptions of samplers, targets and solvers, including SystemExit, become the reason of a failed cell.
+A task runs in this process or in a worker. Exceptions of samplers, targets and solvers, including SystemExit, are
+recorded as reasons of failed cells.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 from steinkit.errors import SteinkitError
 from steinkit.measures import take_measure
@@ -25,46 +24,39 @@ from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.sampler import quiet
 
-
-class Chain(NamedTuple):
-    """The draws of one seed, or the reason of the failure, with the time in seconds."""
-
-    seed: int
-    sample: Sample | None
-    reason: str | None
-    seconds: float
+Computed = tuple[int, Cell, Sample | None]  # index of the setting, cell, draws that are kept
 
 
-class Computed(NamedTuple):
-    """A cell with the index of its setting, and the draws if they are kept."""
+def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cell, Sample | None]]:
+    """Run the chains of one setting in one call, or separately if this fails.
 
-    setting: int
-    cell: Cell
-    draws: Sample | None
-
-
-def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[Chain]:
-    """Run the chains of one setting in one call, or separately if this fails."""
-    began = time.perf_counter()
+    Returns cells without measures, with their draws. The draws are None if the sampler failed.
+    """
+    began, settings = time.perf_counter(), dict(plan.settings[setting])
     try:
         with quiet():
             drawn = plan.sampler.run(plan.target, plan.options(setting), seeds)
     except (Exception, SystemExit) as error:
         if len(seeds) > 1:
             return [chain for seed in seeds for chain in run_chains(plan, setting, [seed])]
-        return [Chain(seeds[0], None, _reason(error), time.perf_counter() - began)]
+        return [(Cell(settings, seeds[0], _reason(error), sampling=time.perf_counter() - began), None)]
     share = (time.perf_counter() - began) / len(seeds)
-    return [Chain(seed, each, None, share) for seed, each in zip(seeds, drawn, strict=True)]
+    costs = [None if each.cost is None else float(each.cost.max()) / len(each) for each in drawn]
+    return [
+        (Cell(settings, seed, draws=len(sample), cost_per_draw=cost, sampling=share), sample)
+        for seed, sample, cost in zip(seeds, drawn, costs, strict=True)
+    ]
 
 
 def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Computed]:
-    """Run the chains of one setting and score them.
+    """Run the chains of one setting, and score them.
 
-    Only the draws of the plan's first seed are returned.
+    Only the draws of the plan's first seed are included.
     """
     compile_from_now_on()
-    for chain in run_chains(plan, setting, seeds):
-        yield Computed(setting, _scored(plan, setting, chain), chain.sample if chain.seed == plan.seeds[0] else None)
+    for cell, sample in run_chains(plan, setting, seeds):
+        scored = cell if sample is None else _scored(plan, cell, sample)
+        yield setting, scored, sample if cell.seed == plan.seeds[0] else None
 
 
 def run_packed(packed: bytes, parent: int, setting: int, seeds: Sequence[int]) -> list[Computed]:
@@ -93,11 +85,8 @@ def _unpacked(packed: bytes, parent: int) -> Plan:
     return plan
 
 
-def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
+def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
     """Compute all measures of a chain; the failure of one does not affect the others."""
-    settings, sample = dict(plan.settings[setting]), chain.sample
-    if sample is None:
-        return Cell(settings, chain.seed, reason=chain.reason, sampling=chain.seconds)
     began = time.perf_counter()
     measures: dict[str, Measured] = {}
     reasons, notes = [], []
@@ -109,23 +98,11 @@ def _scored(plan: Plan, setting: int, chain: Chain) -> Cell:
                 measures[name] = Measured.of(found)
             except (Exception, SystemExit) as error:
                 reasons.append(f"{name}: {_reason(error)}")
-    return Cell(
-        settings,
-        chain.seed,
-        reason="; ".join(reasons) or None,
-        draws=len(sample),
-        cost_per_draw=None if sample.cost is None else float(sample.cost.max()) / len(sample),
-        sampling=chain.seconds,
-        scoring=time.perf_counter() - began,
-        measures=measures,
-        warnings=tuple(notes),
-    )
+    known = replace(cell, reason="; ".join(reasons) or None, measures=measures, warnings=tuple(notes))
+    return replace(known, scoring=time.perf_counter() - began)
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line.
-
-    Errors other than steinkit's begin with their type.
-    """
+    """Return an error as one line, with its type unless it is steinkit's."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

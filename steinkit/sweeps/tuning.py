@@ -1,43 +1,41 @@
 """Tuning of samplers by successive halving at a given cost.
 
-Chains are scored by Stein's method.
-
 All k settings run with short chains from S seeds, the best third of them with chains three times as long, and so on,
-until one setting has chains of full length. With n_r settings of length l_r on rung r, this costs sum n_r l_r of the
-k l in the full grid, for instance 4 of 27. The lengths are then scaled to the given cost.
+until one setting has chains of full length l. With n_r settings and chains of length l_r on rung r, this costs the sum
+of n_r l_r, compared with k l for the full grid, for instance 4 to 27. The lengths are then scaled to the given cost.
 
 A longer chain is run with the same seed. Because samplers use the same random numbers for any number of draws, the
 shorter chain is its beginning. The cells of all rungs are stored in one file, so tuning can be resumed. Running the
-beginnings again costs at most a third.
+beginning again costs at most a third of the longer chain.
 
-A rung is ordered by the first measure that can order its settings (`steinkit.sweeps.choice.ranking`): the number of
-settings that continue must have values in more than half of their cells, and the values of the best one must be
-reliable. Biases of multimodal draws are not.
+A rung is ordered by the first measure that can order its settings (`steinkit.sweeps.choice.ranking`). The number of
+settings with values in more than half of their cells must be at least the number that continues, and the values of the
+best setting must be reliable. Biases of multimodal draws are not reliable.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from steinkit.arguments import positive
-from steinkit.errors import Caution, UsageError, cautious
+from steinkit.errors import UsageError, cautious
 from steinkit.measures.scoring import Judgement, Judging
 from steinkit.sample import Sample
 from steinkit.sweeps.cells import Cell, Setting
 from steinkit.sweeps.choice import ranking
 from steinkit.sweeps.plan import Plan, make_plan
 from steinkit.sweeps.result import TuningResult
-from steinkit.sweeps.run import execution, in_fixed_units
+from steinkit.sweeps.run import Execution, execution, in_fixed_units
 from steinkit.sweeps.sampler import SweptSampler
-from steinkit.sweeps.scheduler import Losses, Rung, Stage, climb, ladder
+from steinkit.sweeps.scheduler import Rung, ladder
 from steinkit.sweeps.tasks import run_chains
 from steinkit.target import Target
 
@@ -58,7 +56,6 @@ def tune(
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] = MEASURES,
     target_options: Mapping[str, Any] | None = None,
-    max_seconds: float | None = None,
     file: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -87,8 +84,6 @@ def tune(
         Measures in the order of preference; a rung uses the first that can order its settings.
     target_options : mapping, optional
         Options of a target given by its name.
-    max_seconds : float, optional
-        Wall time in seconds after which no further rung begins. The choice is then the best setting of the last rung.
     file : path, optional
         SQLite file in which every finished cell is committed. A later call resumes from it.
     n_jobs : int, optional
@@ -127,68 +122,48 @@ def tune(
     """
     given: dict[str, Any] = {"options": options, "seeds": seeds, "measures": measures, "label": label}
     plan = make_plan(target, sampler, grid=grid, target_options=target_options, **given)
-    return run_tuning(plan, cost, max_seconds, file=file, n_jobs=n_jobs, progress=progress)
+    return run_tuning(plan, execution(plan, file, n_jobs, progress), cost)
 
 
-def run_tuning(
-    plan: Plan,
-    cost: float,
-    max_seconds: float | None = None,
-    *,
-    file: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> TuningResult:
-    """Run the rungs, and test a fresh chain of the remaining setting.
-
-    The parameters are those of `tune`.
-    """
-    if max_seconds is not None:
-        positive(max_seconds, "max_seconds")
-    began = time.monotonic()
+def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: float) -> TuningResult:
+    """Run the rungs, and test a fresh chain of the remaining setting."""
     resource, full = _length_of(plan)
-    counts = ladder(len(plan.settings), full, cost)
-    most = [*(settings for settings, _ in counts[1:]), 1]
-    stages = [Stage(plan.seeds, length, left) for (_, length), left in zip(counts, most, strict=True)]
+    counts, lengths = zip(*ladder(len(plan.settings), full, cost), strict=True)
+    known = replace(plan.configuration, label=f"{plan.configuration.label} tuned".strip())
+    plan = replace(plan, sampler=_WithoutBurnIn(**vars(plan.sampler), full=full), configuration=known)
+    alive, rungs = list(plan.settings), list[Rung]()
     done: dict[str, tuple[int, Cell]] = {}
-    rungs: list[Rung] = []
-    cells = sum(settings for settings, _ in counts) * len(plan.seeds)
-    with execution(plan, cells, file, n_jobs, progress) as running:
-        known = replace(plan.configuration, label=f"{plan.configuration.label} tuned".strip())
-        plan = replace(plan, sampler=_Latter(**vars(plan.sampler), full=full), configuration=known)
-        scaled, notes = in_fixed_units(plan.with_options(**{resource: stages[0].length}), running.store)
-
-        def losses_of(stage: Stage, settings: Sequence[int]) -> tuple[str, Losses]:
-            longer = scaled.with_options(**{resource: stage.length})
-            found = running.cells(longer, [(setting, seed) for setting in settings for seed in plan.seeds])
-            done.update({longer.fingerprint(*each): (stage.length, cell) for each, cell in found.items()})
-            return ranking({i: [found[i, seed] for seed in plan.seeds] for i in settings}, plan.measures, stage.most)
-
-        for rung in climb(plan.settings, stages, losses_of, {}):
-            rungs.append(rung)
-            if len(rungs) < len(stages) and max_seconds is not None and time.monotonic() - began > max_seconds:
-                notes = (*notes, Caution(f"time ran out after chains of {rung.length} of {full} {resource}"))
-                break
-        best, last = rungs[-1].kept[0], rungs[-1].length
-        longest = [cell for length, cell in done.values() if length == last and cell.settings == best]
-        judged = _fresh(replace(plan, settings=(best,)))
-        if last < full and len(rungs) == len(stages):
-            notes = (*notes, f"a cost of {cost:g} allows chains of {last} of {full} {resource}")
+    with opened as running:
+        plan, notes = in_fixed_units(plan.with_options(**{resource: lengths[0]}), running.store)
+        for length, most in zip(lengths, [*counts[1:], 1], strict=True):
+            plan, indices = plan.with_options(**{resource: length}), [plan.settings.index(each) for each in alive]
+            found = running.cells(plan, itertools.product(indices, plan.seeds))
+            done |= {plan.fingerprint(*place): (length, cell) for place, cell in found.items()}
+            rows = [[found[i, seed] for seed in plan.seeds] for i in indices]
+            measure, losses = ranking(rows, plan.measures, most)
+            rungs.append(Rung.of(length, measure, alive, losses, most))
+            alive = list(rungs[-1].kept)
+        (best,), (longest,) = alive, rows
+        plan = plan.with_options(**{resource: full})
+        ((fresh, draws),) = run_chains(plan, plan.settings.index(best), [max(plan.seeds) + 1])
+        judged = Judgement(None, fresh.reason) if draws is None else Judging().judge(draws, plan.target, {}, rng=0)
+        if length < full:
+            notes = (*notes, f"a cost of {cost:g} allows chains of {length} of {full} {resource}")
         bias, margin = _bias_of(longest)
         result = TuningResult(
-            dict(best),
-            bias,
-            margin,
-            tuple(rungs),
-            plan.seeds,
-            resource,
+            setting=dict(best),
+            bias=bias,
+            margin=margin,
+            rungs=tuple(rungs),
+            seeds=plan.seeds,
+            resource=resource,
             spent=sum(length for length, _ in done.values()),
             full=full * len(plan.places),
             seconds=math.fsum(cell.seconds for _, cell in done.values()),
-            full_seconds=median(cell.seconds * full / last for cell in longest) * len(plan.places),
+            full_seconds=median(cell.seconds * full / length for cell in longest) * len(plan.places),
             verdict=judged.verdict,
             unjudged=judged.unjudged,
-            configuration=scaled.configuration,
+            configuration=plan.configuration,
             warnings=(*notes, *judged.notes),
         )
         running.store.keep(result)
@@ -196,23 +171,22 @@ def run_tuning(
 
 
 @dataclass(frozen=True)
-class _Latter(SweptSampler):
+class _WithoutBurnIn(SweptSampler):
     """Sampler that discards the first fifth of its chains.
 
-    The other draws are thinned to the number of scored draws.
+    The other draws are thinned to the number that is scored.
     """
 
     full: int
 
     def run(self, target: Target, options: Setting, seeds: Sequence[int]) -> list[Sample]:
         length = options["budget"] if "budget" in options else options["draws"]
-        most = max(_LEAST, _SCORED * length // self.full)
-        return [_latter(sample, most) for sample in super().run(target, options, seeds)]
-
-
-def _latter(sample: Sample, most: int) -> Sample:
-    left = len(sample) - int(_BURN_IN * len(sample))
-    return sample[np.sort(len(sample) - 1 - np.arange(min(left, most)) * max(1, left // most))]
+        most, kept = max(_LEAST, _SCORED * length // self.full), []
+        for sample in super().run(target, options, seeds):
+            left = len(sample) - int(_BURN_IN * len(sample))
+            steps_back = np.arange(min(left, most)) * max(1, left // most)
+            kept.append(sample[len(sample) - 1 - steps_back[::-1]])
+        return kept
 
 
 def _length_of(plan: Plan) -> tuple[str, int]:
@@ -236,11 +210,3 @@ def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
     if 2 * len(known) <= len(cells):
         return None, None
     return median(each.value for each in known), median(each.margin or 0.0 for each in known)
-
-
-def _fresh(plan: Plan) -> Judgement:
-    """Test a chain from a seed that was not used for the choice."""
-    (chain,) = run_chains(plan, 0, [max(plan.seeds) + 1])
-    if chain.sample is None:
-        return Judgement(None, chain.reason)
-    return Judging().judge(chain.sample, plan.target, {}, rng=0)

@@ -246,7 +246,7 @@ class TestDocument:
         assert [row["standing"] for row in document["table"]] == ["best", "worse", "not told apart"]
 
 
-def test_invalid_arguments():
+def test_invalid_arguments_are_rejected():
     records = _records([[1.0, 2.0]])
     with pytest.raises(InputError, match=r"'step': 0.* with 1"):
         choose([*records, records[1]], "graph", [{"step": 0}])
@@ -316,10 +316,11 @@ class TestUnranked:
         biases = self._records([(1, 0), (1, 1)], measure="bias")
         sliced = _records(((3.0, 3.1, 3.2), (2.0, 2.1, 2.2)), "sliced")
         cells = [replace(a, measures=a.measures | b.measures) for a, b in zip(biases, sliced, strict=True)]
-        by_setting = {0: cells[:3], 1: cells[3:]}
+        by_setting = [cells[:3], cells[3:]]
         name, losses = ranking(by_setting, ["bias", "sliced"], wanted)
         assert name == chosen
-        assert math.isfinite(losses[0, 0][0])
+        assert losses.shape == (2, 3, 2)
+        assert np.isfinite(losses[0, 0]).all()
         with pytest.raises(UnrankedError, match="by bias"):
             ranking(by_setting, ["bias"], 2)
 

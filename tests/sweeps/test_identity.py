@@ -1,12 +1,11 @@
 """Identity of cells: cells of an earlier run are recognized, and others are not mistaken for them."""
 
-import numpy as np
 import pytest
 
 import steinkit as sk
 from steinkit.sweeps import plan as plan_module
-from steinkit.sweeps.configuration import read_configuration
 from steinkit.sweeps.identity import target_fingerprint
+from steinkit.sweeps.plan import read_plan
 
 _HEAD = """
 target = "normal"
@@ -42,7 +41,7 @@ def planned(tmp_path, monkeypatch):
 
     def plan(run):
         (tmp_path / "sweep.toml").write_text(_HEAD + run)
-        return read_configuration(tmp_path / "sweep.toml")[0]
+        return read_plan(tmp_path / "sweep.toml")
 
     return plan
 
@@ -81,14 +80,3 @@ def test_targets_are_distinguished_by_their_names():
     assert len(set(named)) == 3
     assert named[0] == named[3]
     assert target_fingerprint(_normal(None)) not in named
-
-
-def test_cells_of_a_target_with_other_names_are_not_reused(tmp_path):
-    def swept(names):
-        def draw(target, *, seed, scale):
-            return scale * np.random.default_rng(seed).standard_normal((10, 2))
-
-        grid = {"scale": [1.0, 2.0]}
-        return sk.sweep(_normal(names), draw, grid=grid, seeds=1, measures=["ksd", "graph"], file=tmp_path / "out")
-
-    assert [swept(names).reused for names in (["a", "b"], ["a", "c"], ["a", "b"])] == [0, 0, 2]

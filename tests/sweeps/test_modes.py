@@ -34,7 +34,7 @@ def test_there_is_no_verdict_without_stored_draws():
     assert found.unjudged
 
 
-def test_a_mode_that_the_best_setting_missed_is_reported():
+def test_a_mode_that_the_best_setting_missed_is_reported(tmp_path):
     """The first setting stays in one mode; the second visits both, with noise."""
 
     def visiting(target, *, seed, noise):
@@ -44,10 +44,13 @@ def test_a_mode_that_the_best_setting_missed_is_reported():
 
     options = {"means": [[-4.0, 0.0], [4.0, 0.0]], "sd": 1.0}
     grid = {"noise": [0.0, 1.4]}
-    found = sweep("gaussian-mixture", visiting, target_options=options, grid=grid, seeds=2, units="raw")
+    given = {"target_options": options, "grid": grid, "seeds": 2, "units": "raw"}
+    found = sweep("gaussian-mixture", visiting, file=tmp_path / "out", **given)
     assert found.criteria[found.leading].best == {"noise": 0.0}
     assert found.settings[found.missed.chain] == {"noise": 1.4}
     assert found.missed.place["x1"] == pytest.approx(4.0, abs=1.5)
     assert found.missed.draws > 5
     assert found.to_dict()["missed"]["settings"] == {"noise": 1.4}
     assert "missed a mode" in found.headline()
+    assert "missed a mode" in found.summary()
+    assert sk.read_sweep(tmp_path / "out").missed == found.missed

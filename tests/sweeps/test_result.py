@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -32,19 +31,29 @@ def _cells(seeds=8, **values):
     return cells
 
 
-def _result(seeds=8, race=None, refused=None, **values):
+def _result(seeds=8, racing=None, refused=None, **values):
     cells = _cells(seeds, **values) if values else []
     settings = _SETTINGS[: len(next(iter(values.values())))] if values else _SETTINGS
     known = [name for name in values if any(name in cell.measures for cell in cells)]
     criteria = {name: choose(cells, name, settings) for name in known}
-    return SweepResult(tuple(cells), settings, tuple(range(seeds)), _RUN, criteria, refused or {}, race, 0, ())
+    return SweepResult(
+        records=tuple(cells),
+        settings=settings,
+        seeds=tuple(range(seeds)),
+        configuration=_RUN,
+        criteria=criteria,
+        refused=refused or {},
+        racing=racing,
+        reused=0,
+        warnings=(),
+    )
 
 
 def _answers(result):
     return dict(answers(result.statements()))
 
 
-def test_a_clear_winner():
+def test_a_best_setting_without_ties_is_reported():
     found = _result(graph=[4.0, 1.0, 2.0], ess=[90.0, 30.0, 3.0])
     assert (found.leading, found.blind) == ("graph", "ess")
     choice = found.criteria["graph"]
@@ -53,10 +62,10 @@ def test_a_clear_winner():
     assert (choice.best, choice.at_end) == ({"step_size": 0.01}, None)
     assert found.headline().startswith("Step size 0.01 is the best of 3 settings")
     text = _answers(found)
-    assert "0.9995" in text["Which setting is best?"]
     assert "step size 0.1" in text["Which setting would effective sample size choose?"]
     assert found.tables()[0] == choice_table(choice)
     assert found.tables()[0].marked == 1
+    assert found.tables()[0].rows[1][2] == "0.9995"
 
 
 def test_ties_are_reported():
@@ -72,13 +81,6 @@ def test_a_best_setting_at_the_end_of_the_grid_is_reported(values, end):
     assert end in _answers(found)["Which setting is best?"]
 
 
-def test_a_setting_with_half_of_its_cells_failed_has_the_worst_median():
-    bad = [None, None, None, 1.0]
-    found = _result(graph=[bad, 1.0, 2.0], ess=[bad, 30.0, 3.0])
-    assert [found.criteria[name].rows[0].median for name in ("graph", "ess")] == [math.inf, -math.inf]
-    assert found.criteria["ess"].best == {"step_size": 0.01}
-
-
 def test_failed_cells_are_counted_and_worst_in_the_table():
     found = _result(graph=[None, [1.0, 1.0, 1.0, None], 2.0])
     assert (found.failed, found.cells) == (10, 24)
@@ -89,8 +91,8 @@ def test_failed_cells_are_counted_and_worst_in_the_table():
     assert _answers(found)["Did any cells fail?"].startswith("10 of 24 cells failed")
 
 
-def test_settings_that_a_race_dropped_are_reported():
-    found = _result(graph=[4.0, 1.0, 2.0], race={"step_size 0.1": "too far"})
+def test_settings_that_racing_dropped_are_reported():
+    found = _result(graph=[4.0, 1.0, 2.0], racing={"step_size 0.1": "too far"})
     text = _answers(replace(found, records=found.records[:10]))["Were all cells run?"]
     assert "10 of the 24 cells" in text
     assert "step_size 0.1" in text
@@ -103,19 +105,17 @@ def test_brackets_are_labeled_by_their_claim(measure, claim):
         for k, each in enumerate(_SETTINGS)
         for seed in range(3)
     ]
-    criteria = {measure: choose(cells, measure, _SETTINGS)}
-    found = SweepResult(tuple(cells), _SETTINGS, (0, 1, 2), _RUN, criteria, {}, None, 0, ())
-    assert f"{claim} between" in found.tables()[0].columns
+    assert f"{claim} between" in choice_table(choose(cells, measure, _SETTINGS)).columns
 
 
-def test_one_seed_and_one_setting():
+def test_a_single_setting_with_one_seed_has_no_interval():
     found = _result(graph=[4.0], seeds=1)
     assert found.criteria["graph"].interval is None
-    assert "one seed" in _answers(found)["How certain is the choice?"]
+    assert "How certain is the choice?" not in _answers(found)
     assert found.headline().startswith("Step size 0.1, the only setting")
 
 
-def test_no_choice():
+def test_without_values_there_is_no_choice():
     found = _result(graph=[None, None, None])
     assert (found.leading, found.criteria) == (None, {})
     assert "24 of 24 cells failed" in found.headline()
@@ -125,13 +125,6 @@ def test_no_choice():
 def test_a_measure_that_cannot_order_settings_is_reported():
     found = _result(ess=[1.0, 2.0, 3.0], refused={"graph": "it is saturated"})
     assert found.headline().startswith("No setting is chosen: graph Stein discrepancy")
-    assert "it is saturated" in _answers(found)["Which setting is best?"]
-
-
-def test_the_bias_of_the_best_setting_is_reported():
-    text = _answers(_result(bias=[4.0, 1.0, 2.0], ess=[90.0, 30.0, 3.0]))["How large is the bias?"]
-    assert "step size 0.01 is 1 sd" in text
-    assert "How large is the bias?" not in _answers(_result(graph=[4.0, 1.0, 2.0]))
 
 
 def test_facts_describe_the_run():

@@ -19,9 +19,9 @@ from support.records import timeless
 import steinkit as sk
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.samplers import rwmh
-from steinkit.sweeps.configuration import read_configuration
+from steinkit.sweeps.plan import read_plan
 from steinkit.sweeps.result import read_sweep
-from steinkit.sweeps.run import run_plan, sweep
+from steinkit.sweeps.run import execution, run_plan, sweep
 from steinkit.sweeps.store import Store, sweep_file
 
 DATA = np.linspace(-1.0, 1.0, 12)
@@ -99,7 +99,7 @@ def test_a_failed_cell_is_run_again_when_the_sweep_resumes(file, monkeypatch):
     assert small(file, **given).reused == 3
 
 
-def test_a_race_does_not_run_a_failed_cell_again_on_a_later_rung(file):
+def test_racing_does_not_run_a_failed_cell_again_on_a_later_rung(file):
     def sampler(target, *, seed, unused):
         runs.append((unused, seed))
         if seed == 1:
@@ -304,7 +304,7 @@ def test_an_interrupted_sweep_keeps_finished_cells_and_resumes(file, monkeypatch
     assert interrupt.value.__notes__
     with pytest.raises(KeyboardInterrupt) as interrupt:
         small(file, racing=True, **given)
-    assert "16 finished cells (of 24" in interrupt.value.__notes__[0]
+    assert "16 finished cells kept" in interrupt.value.__notes__[0]
     monkeypatch.setenv("INTERRUPTED_AT", "nowhere")
     resumed = small(file, **given)
     assert resumed.reused == 16
@@ -388,9 +388,9 @@ def test_a_killed_sweep_resumes_without_losing_a_finished_cell(file, tmp_path):
             assert seen <= set(store.cells)
             seen = set(store.cells)
     assert 0 < len(seen) < 12, "the sweep ended before it was killed"
-    plan, _ = read_configuration(tmp_path / "sweep.toml")
-    resumed = run_plan(plan, file=file)
-    straight = run_plan(plan)
+    plan = read_plan(tmp_path / "sweep.toml")
+    resumed = run_plan(plan, execution(plan, file))
+    straight = run_plan(plan, execution(plan))
     assert resumed.reused == len(seen)
     assert timeless(resumed.records) == timeless(straight.records)
     assert resumed.criteria["ksd"].to_dict() == straight.criteria["ksd"].to_dict()

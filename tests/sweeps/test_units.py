@@ -24,7 +24,7 @@ def swept(target=UNDRAWN, times=(0.1, 0.9), **changes):
     return sweep(target, spread, **given)
 
 
-def test_are_standard_deviations_of_draws_from_the_target():
+def test_units_are_standard_deviations_of_draws_from_the_target():
     found = swept(DRAWN)
     assert found.units["kind"] == "reference"
     assert list(found.units["scale"].values()) == pytest.approx(_SD, rel=0.03)  # standard error .007
@@ -32,7 +32,7 @@ def test_are_standard_deviations_of_draws_from_the_target():
     assert found.to_dict()["units"] == found.units
 
 
-def test_are_those_of_the_chain_that_agrees_best_with_the_score(tmp_path):
+def test_units_are_sds_of_the_chain_that_agrees_best_with_the_score(tmp_path):
     """Neither of the first setting, which is too narrow, nor of the last, which is too wide."""
     first = swept(times=(0.1, 0.9, 5.0), measures=("ksd",), file=tmp_path / "out")
     chain = spread(None, seed=0, times=0.9)
@@ -43,7 +43,7 @@ def test_are_those_of_the_chain_that_agrees_best_with_the_score(tmp_path):
     assert swept(times=(0.1, 1.0), measures=("ksd",)).units != first.units
 
 
-def test_are_part_of_the_identity_of_cells(tmp_path):
+def test_units_are_part_of_the_identity_of_cells(tmp_path):
     swept(file=tmp_path / "out")
     raw = swept(file=tmp_path / "out", units="raw")
     assert (raw.reused, raw.units) == (0, {"kind": "raw", "scale": {"a": 1.0, "b": 1.0}})
@@ -53,13 +53,13 @@ def test_are_part_of_the_identity_of_cells(tmp_path):
     assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
 
-def test_are_raw_with_a_warning_if_no_chain_moves():
+def test_units_are_raw_with_a_warning_if_no_chain_moves():
     with pytest.warns(SteinkitWarning, match="raw units"):
         found = swept(times=(0.0,), measures=("ksd",))
     assert found.units["kind"] == "raw"
 
 
-def test_are_the_same_for_all_cells_of_a_race(tmp_path):
+def test_units_are_the_same_for_all_cells_with_racing(tmp_path):
     raced = swept(times=(0.9, 3.0), seeds=12, measures=("sliced",), racing=True, file=tmp_path / "out")
     assert "times 3.0" in raced.racing
     draws = sk.Sample(spread(None, seed=11, times=0.9))
@@ -67,11 +67,11 @@ def test_are_the_same_for_all_cells_of_a_race(tmp_path):
     assert alone.value == raced.records[11].measures["sliced"].value
 
 
-def test_are_none_for_the_effective_sample_size():
+def test_units_are_none_for_the_effective_sample_size():
     assert swept(measures=("ess",)).units is None
 
 
-def test_may_come_from_a_file(tmp_path, steinkit):
+def test_units_may_come_from_a_file(tmp_path, steinkit):
     (tmp_path / "scale.json").write_text(json.dumps({"units": {"kind": "given", "scale": {"x1": 2.0}}}))
     (tmp_path / "sweep.toml").write_text(
         'target = "normal"\n[sampler]\nname = "rwmh"\ndraws = 30\nstart = [0.0]\n[grid]\nproposal_scale = [1.0]\n'

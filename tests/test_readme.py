@@ -61,7 +61,7 @@ def test_the_sweep_reports_the_best_step_and_that_of_the_largest_ess(steinkit, t
     file = ROOT / re.search(r"^steinkit sweep (\S+)", README, flags=re.MULTILINE)[1]
     few = tmp_path / file.name
     few.write_text(file.read_text(encoding="utf-8").replace("seeds = 20", "seeds = 2"), encoding="utf-8")
-    told = re.search(r"^The best step is (\S+); .* chosen (\S+)\.$", README, re.MULTILINE)
+    told = re.search(r"^The best step size is (\S+)\. .* selected (\S+)\.$", README, re.MULTILINE)
     assert steinkit("sweep", str(few), "-o", str(tmp_path / "sgld")).code == 0
     found = sk.read_sweep(tmp_path / "sgld")
     assert [found.criteria[name].best["step_size"] for name in ("graph", "ess")] == [float(told[1]), float(told[2])]

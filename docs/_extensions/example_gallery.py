@@ -31,7 +31,7 @@ without this option the scripts take up to a few minutes.
 
 
 def prepare_sources(pages: Path) -> None:
-    """Copy the examples to the folder that the gallery reads; remove outdated pages."""
+    """Copy the examples to the folder that the gallery reads, and remove outdated pages."""
     for digest in pages.glob("*.md5"):
         digest.unlink()
     SOURCES.mkdir(exist_ok=True)

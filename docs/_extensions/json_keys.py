@@ -69,7 +69,10 @@ print(json.dumps(documents))
 
 
 def key_tables(folder: Path) -> str:
-    """Return tables of all keys, by part; warn of keys without description, and of descriptions without key."""
+    """Return tables of all keys, by part.
+
+    Warn of keys without a description, and of descriptions without a key.
+    """
     parts: dict[str, dict[str, Any]] = tomllib.loads((folder / "json_keys.toml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "examples").symlink_to(folder.parents[1] / "examples")

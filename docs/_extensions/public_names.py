@@ -30,7 +30,10 @@ MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots"
 
 @functools.cache
 def public_names() -> dict[str, str]:
-    """Return full names by the names used in docstrings; the first module of `MODULES` takes precedence."""
+    """Return full names by the names used in docstrings.
+
+    The first module of `MODULES` takes precedence.
+    """
     found: dict[str, str] = {}
     for module in MODULES:
         for name in importlib.import_module(module).__all__:

@@ -1,7 +1,7 @@
 """Samplers for one or more chains, exact and on minibatches.
 
-A sampler is a function of a target and options that returns `Draws`: the draws of one or more chains, with their cost.
-Each chain depends only on its seed. Samplers on minibatches require a `steinkit.Posterior`.
+A sampler is a function of a target and options. It returns `Draws`, which contain the draws of one or more chains and
+their cost. Each chain depends only on its seed. Samplers on minibatches require a `steinkit.Posterior`.
 """
 
 import lazy_loader

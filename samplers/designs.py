@@ -1,18 +1,18 @@
 """Design of sequential tests that read the least data for a given error.
 
 The parameters of a test are the fraction pi_1 of the data read per stage, the error epsilon allowed per stage, and a
-Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the test at its worst mean,
+Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the test at its worst mean:
 
     minimize data use(0)    subject to error(0) <= target error.
 
-The *average* design treats the moves of a trial run as a sample of future moves, and bounds the mean bias of their
-acceptance probabilities, where errors partly cancel:
+The *average* design treats the moves of a trial run as a sample of future moves. It bounds the mean bias of their
+acceptance probabilities, for which errors partly cancel:
 
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
-Both are solved on a grid of pi_1 and alpha; for each pair, the largest admissible epsilon reads the least data. A
-smaller pi_1 gives more stages, and the time of the analysis is quadratic in their number. By default, the average
-design therefore decreases pi_1 until three successive values save less than 0.3 %.
+Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon reads the least
+data. A smaller pi_1 gives more stages, and the time of the analysis is quadratic in their number. By default, the
+average design therefore decreases pi_1 until three successive values save less than 0.3 %.
 
 **Bias.** The bias of an acceptance probability is smaller than the error of the test. Over the uniform number u of a
 step, errors partly cancel, because the test accepts some moves that Metropolis rejects, and vice versa. With the
@@ -21,13 +21,13 @@ acceptance probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u) (see be
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
-With w = |Delta - log u|, w_0 = max(Delta, 0), D = max(-Delta, 0), and E even, this equals
+For an even function E, with w = |Delta - log u|, w_0 = max(Delta, 0) and D = max(-Delta, 0), this equals
 
     P_epsilon - P = integral from 0 to D of E(k w) e^(w - D) dw - P integral from w_0 to inf of E(k w) e^(w_0 - w) dw.
 
-The data use is the same expression with + for - and the data use of the test in place of E. The integrand varies on the
-scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h (e^y - 1),
-h = min(1, 1 / k), resolves both in a Gauss-Legendre rule in y.
+The data use is given by the same expression, with + in place of - and the data use of the test in place of E. The
+integrand varies on the scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h
+(e^y - 1), with h = min(1, 1 / k), resolves both scales in a Gauss-Legendre rule in y.
 
 **Trial run.** An exact chain records the statistics that determine the sequential test of each proposed move. The
 decision depends on the data through the mean and the standard deviation (divisor N) of the N differences
@@ -36,8 +36,8 @@ l_i = log p(x_i | theta') - log p(x_i | theta). With the uniform number u of the
     Delta = (N / T) mean + offset,        offset = log [rho(theta') q(theta | theta') / (rho(theta) q(theta' | theta))],
     mu(u) = k (Delta - log u),            k = T sqrt(N - 1) / (N sd),
 
-where mu is the standardized mean of `operating_characteristics`, and Metropolis accepts if mu > 0. Two numbers, Delta
-and k, therefore characterize a move.
+where mu is the standardized mean of `operating_characteristics`, and Metropolis accepts if mu > 0. Therefore, the two
+numbers Delta and k characterize a move.
 """
 
 from __future__ import annotations
@@ -79,21 +79,21 @@ class TrialRun(Brief):
     mean, sd : array_like, shape (n,)
         Mean and standard deviation, with divisor N, of the l_i of each move.
     offset : float or array_like, shape (n,), default 0.0
-        Log prior ratio plus log proposal ratio of each move; 0 for a flat prior and a symmetric proposal.
+        Log prior ratio plus log proposal ratio of each move. It is 0 for a flat prior and a symmetric proposal.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     cost : float, default 0.0
-        Likelihood evaluations at single data points.
+        Number of likelihood evaluations at single data points.
     skipped : int, default 0
-        Number of omitted proposals, which are outside the support or give zero likelihood to a data point.
+        Number of omitted proposals. They are outside the support or give zero likelihood to a data point.
     settings : mapping
         Options of the run.
 
     Raises
     ------
     UsageError
-        If size is not an integer of at least 2, the arrays are empty, differ in length or have a non-finite value, or a
-        standard deviation or the temperature is not positive.
+        If size is not an integer of at least 2, if the arrays are empty, differ in length or have a non-finite value,
+        or if a standard deviation or the temperature is not positive.
 
     Examples
     --------
@@ -122,14 +122,17 @@ class TrialRun(Brief):
 
     @property
     def log_ratio(self) -> Floats:
-        """Delta of each move, shape (n,); the acceptance probability is min(1, e^Delta)."""
+        """Delta of each move, shape (n,).
+
+        The acceptance probability is min(1, e^Delta).
+        """
         return self.size / self.temperature * np.asarray(self.mean, dtype=np.float64) + np.asarray(
             self.offset, dtype=np.float64
         )
 
     @property
     def sharpness(self) -> Floats:
-        """k of each move, shape (n,): standardized mean per unit of Delta - log u."""
+        """Standardized mean k per unit of Delta - log u, for each move, shape (n,)."""
         return np.asarray(self.temperature * (math.sqrt(self.size - 1.0) / (self.size * np.asarray(self.sd))))
 
 
@@ -144,24 +147,24 @@ def trial_run(
     posterior : Posterior
         Posterior of the future runs.
     proposal : Proposal
-        `RandomWalk`, `Langevin` or `CustomProposal`, as in the future runs.
+        The proposal `RandomWalk`, `Langevin` or `CustomProposal` of the future runs.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Moves to record per chain (100 if neither is given), and likelihood or gradient evaluations at single data
-        points per chain.
+        Number of moves to record per chain, and largest number of likelihood or gradient evaluations at single data
+        points per chain. If neither is given, 100 moves are recorded.
     burn_in : int, default 0
         Number of initial moves to discard.
     thin : int, default 1
-        Keep every thin-th move after those. Larger values reduce the dependence between moves.
+        Keep every thin-th move after the burn-in. Larger values reduce the dependence between moves.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -173,8 +176,8 @@ def trial_run(
     UsageError
         If an option is out of range.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, no move can be used, or all l_i of a move are
-        equal, as for a move that does not change the state.
+        If a function of the posterior returns an invalid shape or NaN, if no move can be used, or if all l_i of a move
+        are equal. The latter occurs if a move does not change the state.
 
     References
     ----------
@@ -193,7 +196,7 @@ def trial_run(
     options = RunOptions(**({"draws": 100} if not {"draws", "budget"} & run.keys() else {}) | run)
     draws = run_chains("trial_run", posterior, proposal, _Scan(), options, temperature)
     moves = {name: values[draws.present] for name, values in draws.diagnostics.items()}
-    usable = np.isfinite(moves["mean"])  # NaN outside the support, minus infinity without likelihood
+    usable = np.isfinite(moves["mean"])  # NaN outside the support, and minus infinity at zero likelihood
     if not usable.any():
         raise InputError(
             f"all {usable.size} proposals of the trial run are outside the support or have zero likelihood; use a "
@@ -217,7 +220,10 @@ def trial_run(
 
 @dataclass(frozen=True)
 class _Scan(MetropolisTest):
-    """Metropolis test on all data, read in minibatches for the moments of the l_i."""
+    """Metropolis test on all data.
+
+    The data are read in minibatches to compute the moments of the l_i.
+    """
 
     needs_all_data = False
     diagnostics = ("mean", "sd", "offset")
@@ -240,10 +246,11 @@ _TRIED, _WORTH_TRYING = 3, 0.003
 # Relative accuracy of the largest admissible epsilon.
 _ACCURACY = 1e-3
 
-# Error and data use of (first_fraction, epsilon, alpha).
+# Error and data use as a function of (first_fraction, epsilon, alpha).
 _Criterion = Callable[[float, float, float], tuple[float, float]]
 _NODES = 64
-# exp(-w) and a normal density are negligible beyond this exponent and number of standard deviations.
+# The function exp(-w) is negligible beyond this exponent, and a normal density beyond this number of standard
+# deviations.
 _LONGEST = 36.0
 _FAR = 8.0
 # Number and spacing of the means at which the curves of a test are computed, before interpolation.
@@ -268,9 +275,10 @@ class SequentialDesign:
     target_error : float
         Error allowed by the design.
     error : float
-        Error according to the criterion, at most target_error.
+        Error according to the criterion, which is at most target_error.
     data_use : float
-        Expected fraction of the data read, at mean 0 for "worst case" and on average over the trial run for "average".
+        Expected fraction of the data read. It is the value at mean 0 for "worst case", and the average over the trial
+        run for "average".
 
     Examples
     --------
@@ -289,7 +297,7 @@ class SequentialDesign:
     data_use: float
 
     def options(self, size: int) -> dict[str, Any]:
-        """Return options of `approximate_mh` for N data points.
+        """Return the options of `approximate_mh` for N data points.
 
         Parameters
         ----------
@@ -299,8 +307,8 @@ class SequentialDesign:
         Returns
         -------
         dict
-            "epsilon", "batch_size" (``first_fraction`` times N, rounded, at least 1) and "alpha". Use them as
-            ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
+            "epsilon", "alpha", and "batch_size", which is ``first_fraction`` times N, rounded and at least 1. They can
+            be used as ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
 
         Raises
         ------
@@ -341,15 +349,16 @@ def worst_case_design(
     target_error : float
         Error allowed for the whole test, in (0, 1/2).
     first_fractions : sequence of float, optional
-        Candidates for the fraction of the data read per stage, in (0, 1]; twelve values from 0.01 to 1/2 by default.
+        Candidates for the fraction of the data read per stage, in (0, 1]. By default, these are twelve values from 0.01
+        to 1/2.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
     Returns
     -------
     SequentialDesign
-        A conservative design for any posterior. If most means are far from 0, the error is much smaller than
-        target_error, and `average_design` reads less data for the same bias.
+        A conservative design, which is valid for any posterior. If most means are far from 0, the error is much smaller
+        than target_error, and `average_design` reads less data for the same bias.
 
     Raises
     ------
@@ -358,8 +367,8 @@ def worst_case_design(
 
     Notes
     -----
-    The objective is almost flat: at mean 0, a test with error e reads all data with probability 1 - 2 e, for any number
-    of stages.
+    The objective is almost flat, because at mean 0 a test with error e reads all data with probability 1 - 2 e for any
+    number of stages.
 
     References
     ----------
@@ -395,13 +404,13 @@ def average_design(
     Parameters
     ----------
     trial : TrialRun
-        A hundred moves or more, from the region of the future chains.
+        At least a hundred moves from the region of the future chains.
     target_error : float
-        Mean of |P_epsilon - P| allowed, in (0, 1/2).
+        Allowed mean of |P_epsilon - P|, in (0, 1/2).
     batch_sizes : sequence of int, optional
-        Candidates for the number of data points per stage; all candidates are evaluated. By default, twelve values
-        decreasing from half the data to 100 or a thousandth of the data, until they no longer save data. The design
-        assumes normal means, which requires about a hundred data points or more.
+        Candidates for the number of data points per stage. All candidates are evaluated. By default, the candidates are
+        twelve values that decrease from half the data to 100 or a thousandth of the data. The search ends when they no
+        longer save data. The design assumes that means are normal, which requires about a hundred data points or more.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
@@ -471,14 +480,14 @@ def _search(
     *,
     stops_early: bool = False,
 ) -> SequentialDesign:
-    """Return the design that reads the least data; the first one in case of ties."""
+    """Return the design that reads the least data, or the first one in case of ties."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
     if alphas is None or not len(fractions) or not len(alphas):
         raise UsageError("expected at least one fraction of the data and one alpha, got none")
     for fraction in fractions:
         for alpha in alphas:
-            interim_stages(fraction, 0.5, alpha)  # checks the ranges before the search
+            interim_stages(fraction, 0.5, alpha)  # this checks the ranges before the search
     designs: list[SequentialDesign] = []
     least: list[float] = []  # data use of the best design after each fraction
     for fraction in map(float, fractions):
@@ -527,9 +536,9 @@ class AcceptanceBias(Brief):
     probability : ndarray, shape (n,)
         Acceptance probability P of the Metropolis test.
     bias : ndarray, shape (n,)
-        P_epsilon - P, positive if the sequential test accepts more often.
+        The difference P_epsilon - P. It is positive if the sequential test accepts more often.
     error : ndarray, shape (n,)
-        Probability, over u, of a decision that differs from that of the Metropolis test; at least |bias|.
+        Probability, over u, of a decision that differs from that of the Metropolis test. It is at least |bias|.
     data_use : ndarray, shape (n,)
         Expected fraction of the data read.
 
@@ -549,7 +558,7 @@ class AcceptanceBias(Brief):
 
 
 def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> AcceptanceBias:
-    """Compute the bias of acceptance probabilities over a trial run, and data use.
+    """Compute the data use of a test and the bias of its acceptance probabilities.
 
     Parameters
     ----------
@@ -565,7 +574,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     Returns
     -------
     AcceptanceBias
-        One entry per move.
+        The probabilities, biases, errors and data use, with one entry per move.
 
     Raises
     ------
@@ -607,11 +616,14 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
 
 
 def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
-    """Interpolate error and data use as functions of means, (...) -> (2, ...)."""
+    """Return functions that interpolate the error and the data use of a test.
+
+    They map means of shape (...) to values of shape (2, ...).
+    """
     from scipy.interpolate import CubicSpline
 
     fractions, thresholds = interim_stages(first_fraction, epsilon, alpha)
-    # the first stage decides correctly beyond this mean
+    # beyond this mean, the first stage decides correctly
     farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
     s = np.linspace(0.0, 1.0, _TABLE)
     means = farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)

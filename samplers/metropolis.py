@@ -1,6 +1,6 @@
 """Metropolis-Hastings samplers, exact and on minibatches.
 
-Exact, with all data at each step:
+The following samplers are exact and use all data at each step:
 
                            proposal                                                   acceptance probability
     rwmh                   theta' = theta + scale xi                                  min(1, r)
@@ -11,15 +11,15 @@ Exact, with all data at each step:
 with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). Without the ratio of q, the stationary distribution
 of MALA would be narrower than p.
 
-On minibatches, with random-walk proposals theta' = theta + scale xi:
+The following samplers use minibatches and random-walk proposals theta' = theta + scale xi:
 
     approximate_mh    sequential t test, on a minibatch that grows until the test decides
     subsampling_mh    empirical Bernstein bound, on a minibatch that grows until the test decides
     barker_mh         Barker's test of 1965, with the noise of the minibatch as part of its randomness
 
-`barker` and `barker_mh` are named after Barker's acceptance test of 1965. The Barker proposal of Livingstone and
-Zanella (2022), which uses gradients, is not included. `steinkit.samplers.chains.run` contains the loop over steps, and
-`steinkit.samplers.acceptance` the tests.
+The samplers `barker` and `barker_mh` are named after Barker's acceptance test of 1965. The Barker proposal of
+Livingstone and Zanella (2022), which uses gradients, is not included. The loop over steps is in
+`steinkit.samplers.chains.run`, and the tests are in `steinkit.samplers.acceptance`.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from steinkit.target import Target
 
 @sampler()
 def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by random-walk Metropolis; exact, with all data at each step.
+    """Sample by random-walk Metropolis, which is exact and uses all data.
 
     Parameters
     ----------
     target : Target or Posterior
-        A plain target requires a log density; each of its evaluations has cost 1.
+        A target without data requires a log density, and each evaluation of it has cost 1.
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -75,10 +75,10 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
+        chain, the step and the state.
 
     References
     ----------
@@ -97,31 +97,31 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
 
 @sampler()
 def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by a random walk with Barker's test of 1965; exact, with all data.
+    """Sample by a random walk with Barker's test of 1965, exactly, using all data.
 
     Parameters
     ----------
     target : Target or Posterior
-        A plain target requires a log density; each of its evaluations has cost 1.
+        A target without data requires a log density, and each evaluation of it has cost 1.
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
@@ -131,16 +131,17 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
+        chain, the step and the state.
 
     Notes
     -----
-    `barker_mh` approximates this sampler on minibatches. For a given proposal, the Metropolis test has the highest
-    acceptance probability among exact tests that depend on the ratio of densities; that of Barker's test is at least
-    half as large. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
+    The sampler `barker_mh` approximates this sampler on minibatches. For a given proposal, the Metropolis test has the
+    highest acceptance probability among exact tests that depend on the ratio of densities. The acceptance probability
+    of Barker's test is at least half as large. The proposals are those of `rwmh`, and not the Barker proposal of
+    Livingstone and Zanella (2022).
 
     References
     ----------
@@ -159,45 +160,46 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
 
 @sampler()
 def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by the Metropolis-adjusted Langevin algorithm; exact, with all data.
+    """Sample by the Metropolis-adjusted Langevin algorithm, which is exact.
 
     Parameters
     ----------
     target : Target or Posterior
-        A plain target requires a log density; each of its evaluations has cost 1.
+        A target without data requires a log density, and each evaluation of it has cost 1.
     step_size : float
-        Variance eps of the noise of a move; its drift is eps / 2 times the gradient.
+        Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood or gradient evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
+        limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains, with a cost of N per step: the likelihood and the gradient of a data point at one state
+        Draws of all chains, with a cost of N per step. The likelihood and the gradient of a data point at one state
         count once.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
+        chain, the step and the state.
 
     References
     ----------
@@ -228,43 +230,44 @@ def metropolis_hastings(
     Parameters
     ----------
     target : Target or Posterior
-        A plain target requires a log density; each of its evaluations has cost 1.
+        A target without data requires a log density, and each evaluation of it has cost 1.
     proposal : Proposal
-        `RandomWalk`, `Langevin` or `CustomProposal`.
+        The proposal `RandomWalk`, `Langevin` or `CustomProposal`.
     test : AcceptanceTest
-        `MetropolisTest` or `BarkerTest`; for a posterior also `AusterityTest`, `ConcentrationTest` or
+        The test `MetropolisTest` or `BarkerTest`. For a posterior, also `AusterityTest`, `ConcentrationTest` or
         `MinibatchBarkerTest`.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood or gradient evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
+        limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains. The cost of a step is the number of data points read by the test, plus those of the
-        gradient of a Langevin proposal unless the test reads all data.
+        Draws of all chains. The cost of a step is the number of data points read by the test. For a Langevin proposal,
+        it also includes the data points of the gradient, unless the test reads all data.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or a state is not finite. The message gives chain,
-        step and state.
+        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
+        chain, the step and the state.
 
     References
     ----------
@@ -293,57 +296,57 @@ def approximate_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with the austerity test; epsilon determines the bias.
+    """Sample by a random walk with the austerity test, with a bias set by epsilon.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with N data points, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.05
-        Error allowed at one stage of a test, in [0, 1]. Larger values make the steps cheaper and the draws more biased;
-        0 is exact and equal to `rwmh`.
+        Error allowed at one stage of a test, in [0, 1]. Larger values make the steps cheaper and the draws more biased.
+        The value 0 is exact and gives the draws of `rwmh`.
     batch_size : int, optional
-        Number of data points added per stage; min(500, N) by default.
+        Number of data points added per stage. The default is min(500, N).
     alpha : float, default 0.5
-        Wang-Tsiatis exponent of the thresholds, in [1/2, 1]; 1/2 gives the constant thresholds of the paper.
+        Wang-Tsiatis exponent of the thresholds, in [1/2, 1]. The value 1/2 gives the constant thresholds of the paper.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains, biased unless epsilon is 0. `Draws.batch_sizes` reports the data read by each test. The
-        cost counts a data point once per test.
+        Draws of all chains, which are biased unless epsilon is 0. The attribute `Draws.batch_sizes` reports the number
+        of data points read by each test. In the cost, a data point counts once per test.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
-        chain, step and state.
+        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
+        the chain, the step and the state.
 
     Notes
     -----
-    epsilon bounds the error of one stage under a normal approximation. It does not bound the error of a whole test or
-    the bias of the draws, which a Stein discrepancy measures.
+    Under a normal approximation, epsilon bounds the error of one stage. It does not bound the error of a whole test or
+    the bias of the draws. A Stein discrepancy measures this bias.
 
     References
     ----------
@@ -378,54 +381,54 @@ def subsampling_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with the concentration test; bounded error.
+    """Sample by a random walk with the concentration test, which bounds the error.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with N data points, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.01
-        Error allowed for a whole test, in [0, 1]; 0 is exact and equal to `rwmh`.
+        Error allowed for a whole test, in [0, 1]. The value 0 is exact and gives the draws of `rwmh`.
     batch_size : int, optional
-        Number of data points in the first stage; min(100, N) by default.
+        Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
-        Bound C of |log p(x | theta') - log p(x | theta)| over all data points and moves. "oracle" scans all data at
-        each step; the diagnostic ``oracle_cost`` reports the cost of the scans.
+        Bound C of |log p(x | theta') - log p(x | theta)| over all data points and moves. The value "oracle" scans all
+        data at each step. The diagnostic ``oracle_cost`` reports the cost of the scans.
     factor : float, default 2.0
-        Growth factor of the sample size per stage, above 1.
+        Growth factor of the sample size per stage, which must be above 1.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains. `Draws.batch_sizes` reports the data read by each test. The cost counts a data point once
-        per test.
+        Draws of all chains. The attribute `Draws.batch_sizes` reports the number of data points read by each test. In
+        the cost, a data point counts once per test.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
-        chain, step and state.
+        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
+        the chain, the step and the state.
 
     References
     ----------
@@ -454,54 +457,55 @@ def barker_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with Barker's test on minibatches; almost unbiased.
+    """Sample by a random walk with Barker's test on minibatches, almost unbiased.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with N data points, from which the tests draw minibatches.
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
     batch_size : int, optional
-        Number of data points in the first batch and in each further batch; min(100, N) by default.
+        Number of data points in the first batch and in each further batch. The default is min(100, N).
     sigma : float, default 1.0
-        Standard deviation of the noise of a test. 1.3 needs a third fewer data points and is less accurate.
+        Standard deviation of the noise of a test. The value 1.3 requires a third fewer data points and is less
+        accurate.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains, almost unbiased. `Draws.batch_sizes` reports the data read by each test. The cost counts a
-        data point once per test.
+        Draws of all chains, which are almost unbiased. The attribute `Draws.batch_sizes` reports the number of data
+        points read by each test. In the cost, a data point counts once per test.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
-        chain, step and state.
+        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
+        the chain, the step and the state.
 
     Notes
     -----
     The number of data points read by a test grows with the square of N / T times the length of the move. Choose values
-    of proposal_scale and temperature for which the log likelihood ratio varies by about one; otherwise each test reads
+    of proposal_scale and temperature for which the log likelihood ratio varies by about one. Otherwise, each test reads
     all data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
 
     References

@@ -1,7 +1,8 @@
-"""Samplers by name, and the options that each takes.
+"""Samplers by name, and the options of each sampler.
 
 A sampler is a function that `steinkit.samplers` exports and `sampler` decorates. Its options are the keyword arguments
-of the function. An option has the same name and meaning in all samplers; on the command line, underscores are dashes.
+of the function. An option has the same name and meaning in all samplers. On the command line, dashes replace
+underscores.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from steinkit.samplers.chains.draws import Draws, takes_run_options
 from steinkit.target import Target
 
 _Function = TypeVar("_Function", bound=Callable[..., Draws])
-_REGISTERED = "registered"  # attribute of a sampler's function
+_REGISTERED = "registered"  # the attribute of a sampler's function
 # A display setting and a Python object cannot be set on the command line.
 _PYTHON_ONLY = ("progress", "test")
 
@@ -28,7 +29,8 @@ class OwnOption(NamedTuple):
     Attributes
     ----------
     metavar : str
-        Value placeholder: ``X`` for a number, ``N`` for an integer, alternatives separated by ``|``; empty for a flag.
+        Placeholder of the value: ``X`` for a number, ``N`` for an integer, and alternatives separated by ``|``. It is
+        empty for a flag.
     text : str
         Help text.
     """
@@ -48,7 +50,7 @@ class Option:
     required : bool
         True if the argument has no default.
     default : Any
-        Default value; None for required arguments and for values that the sampler computes.
+        Default value. It is None for required arguments and for values that the sampler computes.
     """
 
     name: str
@@ -58,7 +60,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Sampler with its name, one-line summary, function and own options."""
+    """Sampler with its name, one-line summary, function and options."""
 
     name: str
     summary: str
@@ -90,7 +92,7 @@ class Sampler:
         options : mapping
             Values of the options by name.
         progress : bool, default False
-            Show a progress bar on standard error, if the sampler has one.
+            If True, the sampler shows a progress bar on standard error, if it has one.
         """
         shown = {"progress": progress} if "progress" in inspect.signature(self.function).parameters else {}
         return self.function(target, **options, **shown)
@@ -99,8 +101,8 @@ class Sampler:
 def sampler(**own: OwnOption) -> Callable[[_Function], _Function]:
     """Register a function of `steinkit.samplers` as a sampler.
 
-    The name is that of the function, with dashes, and the summary is the first line of its docstring. ``**run`` in its
-    signature stands for the options of `RunOptions`.
+    The name of the sampler is that of the function, with dashes, and its summary is the first line of the docstring. In
+    the signature, ``**run`` stands for the options of `RunOptions`.
 
     Parameters
     ----------

@@ -1,17 +1,18 @@
 """Independent draws, Sobol points and kernel herding.
 
-Their discrepancies decrease at known rates, about n^-1/2 for independent draws and n^-1 (up to logarithms) for the
-other two. They are therefore references for measures of sample quality and for samplers.
+The discrepancies of these sequences decrease at known rates. The rate is about n^-1/2 for independent draws, and n^-1
+(up to logarithms) for the other two. They therefore serve as references for measures of sample quality and for
+samplers.
 
-Kernel herding on [0, 1] uses functions with h(0) = 0 and |h|^2 = integral of h'(x)^2. The kernel of this space is
-k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x - x^2 / 2, and the points are
+Kernel herding on [0, 1] uses the space of functions with h(0) = 0 and |h|^2 = integral of h'(x)^2. The kernel of this
+space is k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x - x^2 / 2, and the points are
 
     x_1 = argmax mu(x),      x_t = argmax over x of  t mu(x) - sum over s < t of k(x, x_s).
 
-The objective is piecewise quadratic: if c of the previous points are larger than x, its slope is t (1 - x) - c. Each
-piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... Ties select the
-smallest point. The distance of n points from the uniform distribution in this space is the square root of the integral
-of (F_n(x) - x)^2, the L_2 star discrepancy, which is at least 1 / (2 sqrt(3) n).
+The objective is piecewise quadratic. If c of the previous points are larger than x, its slope is t (1 - x) - c. Each
+piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... In case of ties,
+the smallest point is selected. In this space, the distance of n points from the uniform distribution is the square root
+of the integral of (F_n(x) - x)^2, which is called the L_2 star discrepancy. It is at least 1 / (2 sqrt(3) n).
 
 References
 ----------
@@ -34,7 +35,7 @@ from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.registry import OwnOption, sampler
 from steinkit.target import Target, require_target
 
-# Maxima that differ by less than this fraction of t are equal.
+# Maxima that differ by less than this fraction of t are treated as equal.
 _TIE = 1e-12
 _LARGEST_SOBOL = 1 << 30
 
@@ -52,17 +53,17 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     chains : int, default 1
         Number of independent samples.
     seed : int or sequence of int, default 0
-        Seed of the run, or one per chain.
+        Seed of the run, or one seed per chain.
 
     Returns
     -------
     Draws
-        Independent draws with a cost of 0; likelihood evaluations of the target's sampler are not counted.
+        Independent draws with a cost of 0. The likelihood evaluations of the target's sampler are not counted.
 
     Raises
     ------
     UsageError
-        If the target has no sampler, or a number is not positive.
+        If the target has no sampler, or if a number is not positive.
 
     Examples
     --------
@@ -88,12 +89,12 @@ def sobol(
     target : Uniform
         Uniform distribution of d dimensions.
     draws : int
-        Points per chain. Powers of two (minus one, if not scrambled) give the best balance.
+        Points per chain. Powers of two (minus one, if the points are not scrambled) give the best balance.
     scramble : bool, default False
         Scramble the sequence at random (Owen). Each point then has a uniform distribution, and chains are independent.
-        Otherwise the sequence is the classical Sobol sequence without its first point, a corner of the box.
+        Otherwise, the sequence is the classical Sobol sequence without its first point, which is a corner of the box.
     chains : int, default 1
-        Number of sequences; more than one requires scrambling.
+        Number of sequences. More than one sequence requires scrambling.
     seed : int or sequence of int, default 0
         Seed of the scrambling.
 
@@ -105,7 +106,7 @@ def sobol(
     Raises
     ------
     UsageError
-        If the target is not uniform, chains would be identical, or a number is not positive.
+        If the target is not uniform, if chains would be identical, or if a number is not positive.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def sobol(
     if draws >= _LARGEST_SOBOL:
         raise UsageError(f"`draws` must be less than {_LARGEST_SOBOL}; got {draws}")
     skipped = 0 if scramble else 1
-    exponent = (draws + skipped - 1).bit_length()  # of the next power of two; SciPy warns for other lengths
+    exponent = (draws + skipped - 1).bit_length()  # of the next power of two, because SciPy warns for other lengths
     points = np.empty((chains, draws, len(lower)))
     for chain, chain_seed in enumerate(seeds):
         rng = generator(chain_seed, Kind.PROPOSAL)
@@ -143,7 +144,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     target : Uniform
         Uniform distribution of one dimension.
     draws : int
-        Number of points. The time is quadratic in it (about a second for 10,000 points).
+        Number of points. The time is quadratic in this number (about a second for 10,000 points).
 
     Returns
     -------
@@ -187,7 +188,7 @@ def _herd(n: int) -> Floats:
         above = np.arange(t - 1, -1, -1.0)  # number of points above each of the t gaps
         tops = 1.0 - above / t
         tops = np.clip(tops, np.append(0.0, below), np.append(below, 1.0))
-        sums = np.append(0.0, np.cumsum(below))  # of the points below each gap
+        sums = np.append(0.0, np.cumsum(below))  # number of points below each gap
         heights = t * (tops - 0.5 * tops**2) - sums - above * tops
         best = int(np.argmax(heights >= heights.max() - _TIE * t))
         points[t - 1] = tops[best]
@@ -206,7 +207,10 @@ def _box(target: Target, sampler: str) -> tuple[Floats, Floats]:
 
 
 def _into_box(points: Floats, lower: Floats, upper: Floats) -> Floats:
-    """Map [0, 1]^d to the box, despite rounding errors."""
+    """Map [0, 1]^d to the box.
+
+    Rounding errors do not move points outside the box.
+    """
     return np.minimum(lower + (upper - lower) * points, upper)
 
 

@@ -2,14 +2,14 @@
 
     theta' = theta + (eps / 2) (grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)) + sqrt(eps) xi,
 
-with xi ~ N(0, I), for a minibatch X of n of the N data points. The draws are biased; the bias increases with the step
-size. The step size is constant, or decreases as eps_t = a (b + t)^-gamma, t = 0, 1, ...; the draws then have the
-weights eps_t.
+with xi ~ N(0, I), for a minibatch X of n of the N data points. The draws are biased, and the bias increases with the
+step size. The step size is constant, or it decreases as eps_t = a (b + t)^-gamma, t = 0, 1, ... In the latter case, the
+draws have the weights eps_t.
 
 In the corrected version, theta' is a proposal. The ratio q_X(theta | theta') / q_X(theta' | theta) uses the same
-minibatch X in both terms. The proposal is a mixture over minibatches; detailed balance for each component implies it
-for the mixture. The test reads data in an order that is independent of X. A test on X would not correct the error of
-the minibatch.
+minibatch X in both terms. The proposal is a mixture over minibatches, and detailed balance for each component implies
+detailed balance for the mixture. The test reads data in an order that is independent of X. A test on X would not
+correct the error of the minibatch.
 """
 
 from __future__ import annotations
@@ -49,56 +49,58 @@ def sgld(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by stochastic gradient Langevin dynamics; biased.
+    """Sample by stochastic gradient Langevin dynamics, which is biased.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with N data points, from which the gradients draw minibatches.
     step_size : float
-        Size eps_0 of the first step: the variance of its noise. Its drift is eps_0 / 2 times the gradient.
+        Size eps_0 of the first step, which is the variance of its noise. The drift of the step is eps_0 / 2 times the
+        gradient.
     batch_size : int
         Number of data points n per gradient, drawn without replacement within an epoch.
     decay : float, default 0.0
-        Exponent gamma, in [0, 1]; 0 gives constant steps. eps_t = step_size (1 + t / decay_offset)^-gamma, that is,
-        a (b + t)^-gamma with b = decay_offset and a = step_size b^gamma.
+        Exponent gamma, in [0, 1]. The value 0 gives constant steps. In general, eps_t = step_size (1 + t /
+        decay_offset)^-gamma, that is, a (b + t)^-gamma with b = decay_offset and a = step_size b^gamma.
     decay_offset : float, default 1.0
-        Number b of steps before the step size decreases; positive.
+        Number b of steps before the step size decreases. It must be positive.
     control_variates : bool, default False
-        Replace the gradient of each minibatch at the mode by that of all data. The noise of the gradient is then small
-        near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from the initial state. This
-        option is suitable for unimodal posteriors.
+        If True, the gradient of each minibatch at the mode is replaced by that of all data. The noise of the gradient
+        is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from the
+        initial state. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and gradient evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of gradient evaluations at single data points per chain,
+        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default, or the mode with control variates.
+        Initial state of all chains, or one state per chain. The default is zeros, or the mode with control variates.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Biased draws of all chains. The cost is n per step; with control variates it is 2 n, after the passes over all
-        data that found the mode. With decay, the weight of a draw is the size of the step from it.
+        Biased draws of all chains. The cost is n per step. With control variates, it is 2 n per step, in addition to
+        the passes over all data that found the mode. With decay, the weight of a draw is the size of the step that
+        begins at the draw.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape, or a state is not finite or leaves the bounds of the
-        posterior. The message gives chain, step and state. A chain diverges if its steps are too large.
+        If a function of the posterior returns an invalid shape, or if a state is not finite or leaves the bounds of the
+        posterior. The message states the chain, the step and the state. A chain diverges if its steps are too large.
 
     References
     ----------
@@ -164,14 +166,14 @@ def corrected_sgld(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by SGLD proposals with an acceptance test; epsilon determines the bias.
+    """Sample by SGLD proposals with an acceptance test, with a bias set by epsilon.
 
     Parameters
     ----------
     posterior : Posterior
         Posterior with N data points, from which gradients and tests draw minibatches.
     step_size : float
-        Variance eps of the noise of a move; its drift is eps / 2 times the gradient.
+        Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     batch_size : int
         Number of data points n per proposal, and per stage of the austerity test.
     epsilon : float, default 0.05
@@ -179,36 +181,37 @@ def corrected_sgld(
     test : AcceptanceTest, optional
         Acceptance test that replaces the austerity test with ``epsilon``.
     temperature : float, default 1.0
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Draws to keep per chain, and likelihood or gradient evaluations at single data points per chain, including
-        burn-in. Give one or both; a chain ends when it reaches either.
+        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
+        limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or the seeds of the chains; see `RunOptions`.
+        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Returns
     -------
     Draws
-        Draws of all chains. The cost of a step is n for the proposal, plus the data points read by its test, which
-        `Draws.batch_sizes` reports.
+        Draws of all chains. The cost of a step is n for the proposal plus the number of data points read by its test.
+        The attribute `Draws.batch_sizes` reports the latter.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or a state is not finite. The message gives
-        chain, step and state.
+        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
+        the chain, the step and the state.
 
     References
     ----------
@@ -255,6 +258,6 @@ def _take_steps(
         states = moved
         models.require_support(model, states, chains, t)
         done += 1
-        # equation 11 of Welling and Teh: theta_t has weight eps_t, the size of the step from theta_t
+        # By equation 11 of Welling and Teh, theta_t has the weight eps_t, which is the size of the step from theta_t.
         columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}
         recorder.record(chains, done, points=states, cost=before + done * step_cost, **columns)

@@ -5,9 +5,10 @@ A Metropolis-Hastings step from theta proposes theta' and accepts it with a prob
     Delta = (N / T) mean_i l_i + offset,        l_i = log p(x_i | theta') - log p(x_i | theta),
     offset = log [rho(theta') q(theta | theta')] - log [rho(theta) q(theta' | theta)],
 
-where rho is the prior, q the proposal and T the temperature. A test reads the data in stages. Its state is the number b
-of data points read so far, and the mean and variance of their l_i. It accepts if Delta exceeds a *level*, a function of
-one uniform random number per step. If the data read so far do not determine the decision, the test requests more data.
+where rho is the prior, q the proposal and T the temperature. A test reads the data in stages. Its state consists of the
+number b of data points read so far, and the mean and variance of their l_i. The test accepts the proposal if Delta
+exceeds a *level*, which is a function of one uniform random number per step. If the data read so far do not determine
+the decision, the test requests more data.
 
 **Exact tests** read all data in a single stage:
 
@@ -27,12 +28,14 @@ from steinkit.arguments import batch_within, share
 from steinkit.sample import Floats
 
 # Largest variance of the l_i, relative to their squared mean, that rounding errors can explain. A smaller variance
-# contains no information about the unread data: a first batch of identical rows must not end the test.
+# contains no information about the unread data. Therefore, a first batch of identical rows must not end the test.
 ROUNDING = 1e-14
 
 
 class Stage(NamedTuple):
-    """State of a test at a stage; arrays (n,), except ``size``, for n chains.
+    """State of a test at a stage.
+
+    For n chains, all fields except ``size`` are arrays of shape (n,).
 
     Attributes
     ----------
@@ -43,15 +46,15 @@ class Stage(NamedTuple):
     seen : int
         Number of data points b read so far, each counted once.
     mean, variance : float
-        Mean and variance (divisor b - 1) of the b values l_i.
+        Mean and variance (with divisor b - 1) of the b values l_i.
     offset, temperature : float
-        As in the formula for Delta.
+        Offset and temperature T in the formula for Delta.
     level : float
         Threshold of Delta, from `AcceptanceTest.level`.
     normal : float
-        Standard normal number of the step, for tests that need one.
+        Standard normal random number of the step, which some tests use.
     bound : float
-        Value of `AcceptanceTest.bounds` for the move, for tests that need it.
+        Value of `AcceptanceTest.bounds` for the move, used by some tests.
     """
 
     size: Any
@@ -67,14 +70,16 @@ class Stage(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Outcome of a stage of a test; for n chains, each field is an array (n,).
+    """Outcome of a stage of a test.
+
+    For n chains, each field is an array of shape (n,).
 
     Attributes
     ----------
     decided, accepted : bool
-        ``accepted`` is valid only if ``decided``.
+        The field ``accepted`` is valid only if ``decided`` is True.
     next_size : int
-        Number of data points to read by the next stage if not decided; at most N are read.
+        Number of data points that the next stage reads if the test is not decided. At most N are read in total.
     diagnostics : dict of str to float
         Values of the quantities that `AcceptanceTest.diagnostics` names.
     """
@@ -94,11 +99,11 @@ class Moves:
     model : PosteriorModel
         Terms of the posterior.
     scanned : ndarray, shape (n,)
-        Data points read by scans so far; each scan adds N.
+        Number of data points read by scans so far. Each scan adds N.
     states, proposals : ndarray, shape (n, d)
         Current and proposed states.
     offset, temperature, level : ndarray, shape (n,)
-        As in `Stage`.
+        The quantities of the same names in `Stage`.
     """
 
     model: Any
@@ -115,7 +120,7 @@ class Moves:
         return int(self.model.size)
 
     def log_ratios(self) -> Iterator[Floats]:
-        """Scan all data; yield the N values l_i of each move.
+        """Scan all data and yield the N values l_i of each move.
 
         Yields
         ------
@@ -130,24 +135,23 @@ class Moves:
 class AcceptanceTest:
     """Base class of acceptance tests.
 
-    To add a test, derive a frozen dataclass from this class. Its fields are the options of the test.
+    To add a test, derive a frozen dataclass from this class. The fields of the dataclass are the options of the test.
 
     Attributes
     ----------
     name : str
         Name of the test in `Draws.settings`.
     needs_all_data : bool
-        True if the test has a single stage that reads all data. The log likelihood of the current state is then stored,
-        and the test can be used for targets without data.
+        True if the test has a single stage that reads all data. In this case, the log likelihood of the current state
+        is stored, and the test can be used for targets without data.
     needs_normal : bool
-        True if stages carry a standard normal number.
+        True if the stages contain a standard normal random number.
     needs_bound : bool
-        True if stages carry the value of `bounds` for the move.
+        True if the stages contain the value of `bounds` for the move.
     constant_bound : float or None
         The value of `bounds` if it is the same for all moves.
     diagnostics : tuple of str
-        Names of additional quantities reported for each decision. ``oracle_cost``, the cost of scans, is computed by
-        the run.
+        Names of additional quantities reported for each decision. The run computes ``oracle_cost``, the cost of scans.
     """
 
     name: ClassVar[str]
@@ -175,7 +179,7 @@ class AcceptanceTest:
         Returns
         -------
         bool
-            ``needs_all_data`` by default.
+            True if `needs_all_data` is True, by default.
         """
         return self.needs_all_data
 
@@ -205,7 +209,7 @@ class AcceptanceTest:
         Parameters
         ----------
         uniforms : ndarray
-            Independent uniform numbers on (0, 1), of any shape.
+            Independent uniform random numbers on (0, 1), in an array of any shape.
 
         Returns
         -------
@@ -215,12 +219,12 @@ class AcceptanceTest:
         return np.log(uniforms)
 
     def bounds(self, moves: Moves) -> Floats:
-        """Compute the ``bound`` of the stages of each test, if the test needs one.
+        """Compute the ``bound`` of the stages of each test, if the test requires one.
 
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains: states and proposals (n, d), and the log ratios of all data.
+            Moves of the n chains, with states and proposals of shape (n, d) and the log ratios of all data.
 
         Returns
         -------
@@ -232,7 +236,7 @@ class AcceptanceTest:
     def decide(self, stage: Stage) -> Decision:
         """Decide, or request more data.
 
-        At ``seen == size`` a test must decide.
+        A test must decide if ``seen == size``.
 
         Parameters
         ----------
@@ -242,8 +246,8 @@ class AcceptanceTest:
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, the number of data points to read by
-            the next stage.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is the number of data points
+            that the next stage reads.
         """
         raise NotImplementedError
 
@@ -253,13 +257,16 @@ class AcceptanceTest:
         Returns
         -------
         dict
-            "test", and the options by name.
+            The name, with the key "test", and the options by name.
         """
         return {"test": self.name} | {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 def exceeds_level(stage: Stage) -> tuple[bool, bool, int]:
-    """Accept if (N / T) mean + offset > level; always decided."""
+    """Accept if (N / T) mean + offset > level.
+
+    The test always decides.
+    """
     return True, stage.mean * (stage.size / stage.temperature) + stage.offset > stage.level, stage.seen
 
 
@@ -295,7 +302,7 @@ class _ExactTest(AcceptanceTest):
         Returns
         -------
         interface.Decision
-            Always decided; accepted if Delta exceeds the level.
+            The test always decides, and it accepts if Delta exceeds the level.
         """
         return Decision(*exceeds_level(stage))
 
@@ -322,8 +329,8 @@ class MetropolisTest(_ExactTest):
 class BarkerTest(_ExactTest):
     """Barker's test of 1965: accept with probability 1 / (1 + exp(-Delta)).
 
-    It accepts less often than the Metropolis test, and at most half of the moves that leave the density unchanged. It
-    is unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
+    It accepts less often than the Metropolis test. It accepts half of the moves that leave the density unchanged. It is
+    unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
 
     References
     ----------
@@ -341,12 +348,12 @@ class BarkerTest(_ExactTest):
     name = "barker"
 
     def level(self, uniforms: Floats) -> Floats:
-        """Compute logistic random numbers, log(u / (1 - u)).
+        """Compute the logistic random numbers log(u / (1 - u)).
 
         Parameters
         ----------
         uniforms : ndarray
-            Independent uniform numbers on (0, 1), of any shape.
+            Independent uniform random numbers on (0, 1), in an array of any shape.
 
         Returns
         -------
@@ -360,7 +367,8 @@ class BarkerTest(_ExactTest):
 class SequentialTest(AcceptanceTest):
     """Approximation of the Metropolis test on growing batches, with an error epsilon.
 
-    A sequential test that reads all data equals the Metropolis test: mean > mu_0 is equivalent to Delta > log u.
+    If a sequential test reads all data, it is equal to the Metropolis test, because mean > mu_0 is equivalent to Delta
+    > log u.
     """
 
     default_batch: ClassVar[int]
@@ -374,7 +382,9 @@ class SequentialTest(AcceptanceTest):
             batch_within(self.batch_size, 1, self.batch_size)
 
     def first_batch(self, size: int) -> int:
-        """Return the number of data points in the first stage; all at epsilon = 0.
+        """Return the number of data points in the first stage.
+
+        If epsilon is 0, this is the number of all data points.
 
         Parameters
         ----------
@@ -405,7 +415,8 @@ class SequentialTest(AcceptanceTest):
         Returns
         -------
         bool
-            True at epsilon = 0, and if one batch contains all data. The test then equals the Metropolis test.
+            True if epsilon is 0, and if one batch contains all data. In these cases, the test is equal to the
+            Metropolis test.
 
         Raises
         ------

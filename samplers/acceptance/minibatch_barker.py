@@ -9,24 +9,24 @@ Delta* is approximately normal about Delta. The batch grows until s^2 < sigma^2.
 
     Delta* + X_nc + X_corr > 0,        X_nc ~ N(0, sigma^2 - s^2),
 
-with a correction X_corr for which N(0, sigma^2) + X_corr is logistic. At b = N, s = 0 and the test is exact.
+with a correction X_corr such that N(0, sigma^2) + X_corr is logistic. At b = N, s is zero, and the test is exact.
 
-**The correction.** The characteristic function of X_corr would be pi t / sinh(pi t) exp(sigma^2 t^2 / 2), which is
-unbounded, so no exact correction exists for any sigma > 0. The decision depends only on the distribution function of
-the sum, so X_corr is chosen to minimize the largest error of this function. With atoms
-+-y_j, y_j = j h <= V, of mass w_j (half on each side),
+**The correction.** The characteristic function of an exact X_corr would be pi t / sinh(pi t) exp(sigma^2 t^2 / 2). This
+function is unbounded, so no exact correction exists for any sigma > 0. The decision depends only on the distribution
+function of the sum. Therefore, X_corr is chosen to minimize the largest error of this function. Let the atoms be +-y_j
+with y_j = j h <= V, and let w_j be their mass, half of it on each side. The weights solve the problem
 
     minimize   max over x > 0 of |F_w(x) - 1 / (1 + exp(-x))|
     subject to w >= 0,  sum of w_j = 1,  sum of w_j y_j^2 = pi^2 / 3 - sigma^2,
-    F_w(x) = 1/2 sum over j of w_j (Phi((x - y_j) / sigma) + Phi((x + y_j) / sigma)),
+    F_w(x) = 1/2 sum over j of w_j (Phi((x - y_j) / sigma) + Phi((x + y_j) / sigma)).
 
-which is a linear program. The last constraint sets the variance of the sum to that of the logistic distribution,
-pi^2 / 3, and hardly increases the error. By symmetry, the errors for x < 0 are the same. The error is 7e-10 at
-sigma = .9, 5e-8 at 1, 1.4e-6 at 1.1 and 1.1e-4 at 1.3. For sigma < .92 it is below the tolerances of linear
-programming; non-negative least squares on the same grid then finds a distribution with an error below 1e-8.
+This is a linear program. The last constraint sets the variance of the sum to that of the logistic distribution, which
+is pi^2 / 3. This hardly increases the error. By symmetry, the errors for x < 0 are the same. The error is 7e-10 at
+sigma = .9, 5e-8 at 1, 1.4e-6 at 1.1 and 1.1e-4 at 1.3. For sigma < .92, the error is below the tolerances of linear
+programming. In this case, non-negative least squares on the same grid finds a distribution with an error below 1e-8.
 
-The authors of the test solve a ridge regression instead (their equation 15) and remove the negative weights. Their
-errors are 1e-4 at sigma = .9 and 5e-6 at .8 (`benchmarks/samplers.py` compares them).
+The authors of the test solve a ridge regression instead (their equation 15) and remove the negative weights. The errors
+of their correction are 1e-4 at sigma = .9 and 5e-6 at .8 (`benchmarks/samplers.py` compares both methods).
 
 References
 ----------
@@ -50,22 +50,22 @@ from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Dec
 
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
 
-# A smaller sigma requires more than 400 times the data of sigma = 1, and a very fine grid of atoms.
+# A smaller sigma requires more than 400 times as many data points as sigma = 1, and a very fine grid of atoms.
 _SMALLEST_SIGMA = 0.05
-# The minimax error is below the tolerances of linear programming (1e-10 at best) for smaller sigma.
+# For smaller values of sigma, the minimax error is below the tolerances of linear programming, which are 1e-10 at best.
 _LEAST_SQUARES_BELOW = 0.92
 _LEAST_SQUARES_ERROR = 1e-8
-_LARGEST_ATOM = 20.0  # the logistic distribution has mass 4e-9 beyond
+_LARGEST_ATOM = 20.0  # the logistic distribution has a mass of 4e-9 beyond this value
 _SPACING = 0.1
 _TAIL = 6.0  # the error is evaluated up to this number of standard deviations beyond the last atom
 _ERROR_UNIT = 1e-5  # unit of the error variable, which makes its size comparable to the weights
-_TOLERANCE = 1e-10  # of the linear program, the smallest that HiGHS accepts
+_TOLERANCE = 1e-10  # tolerance of the linear program, the smallest that HiGHS accepts
 _MASS_PENALTY = 1e3  # weight of the equation "the masses sum to one" in the least squares problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Correction(Brief):
-    """Discrete distribution that, added to N(0, sigma^2), approximates the logistic.
+    """Discrete distribution that corrects N(0, sigma^2) to a logistic distribution.
 
     Attributes
     ----------
@@ -76,8 +76,9 @@ class Correction(Brief):
     sigma : float
         Standard deviation of the normal distribution to be corrected.
     error : float
-        Largest difference between the distribution function of N(0, sigma^2) + X_corr and the logistic one. If the
-        sampling noise is normal, it bounds the error of the acceptance probabilities of the minibatch Barker test.
+        Largest difference between the distribution function of N(0, sigma^2) + X_corr and that of the logistic
+        distribution. If the sampling noise is normal, this number bounds the error of the acceptance probabilities of
+        the minibatch Barker test.
 
     Examples
     --------
@@ -94,7 +95,10 @@ class Correction(Brief):
 
     @property
     def variance(self) -> float:
-        """Variance of the distribution; pi^2 / 3 - sigma^2 for an exact correction."""
+        """Variance of the distribution.
+
+        It is pi^2 / 3 - sigma^2 if the correction is exact.
+        """
         return float(self.probabilities @ self.atoms**2)
 
     def cdf(self, x: Floats) -> Floats:
@@ -120,7 +124,7 @@ class Correction(Brief):
         Parameters
         ----------
         uniforms : ndarray, any shape
-            Independent uniform numbers on (0, 1). The same uniforms give the same draws.
+            Independent uniform random numbers on (0, 1). The same uniforms give the same draws.
 
         Returns
         -------
@@ -131,7 +135,10 @@ class Correction(Brief):
 
     @cached_property
     def _upper_ends(self) -> Floats:
-        """Cumulative probabilities without the last, which rounding may leave below 1."""
+        """Cumulative probabilities without the last one.
+
+        Rounding errors may leave the last one below 1.
+        """
         return np.asarray(np.cumsum(self.probabilities)[:-1], dtype=np.float64)
 
 
@@ -146,7 +153,7 @@ def correction_distribution(sigma: float) -> Correction:
     Returns
     -------
     Correction
-        Computed once per sigma, in less than a second, and then shared. Its arrays are read-only.
+        The correction is computed once per sigma, in less than a second, and then shared. Its arrays are read-only.
 
     Raises
     ------
@@ -162,7 +169,7 @@ def correction_distribution(sigma: float) -> Correction:
     largest = math.sqrt(LOGISTIC_VARIANCE)
     allowed = (
         f"at least {_SMALLEST_SIGMA:g} and less than pi / sqrt(3) = {largest:.3f}, the standard deviation of logistic "
-        "noise, such as 1 (exact to 1e-7) or 1.3 (exact to 1e-4, less data)"
+        "noise, such as 1 (exact to 1e-7) or 1.3 (exact to 1e-4, with less data)"
     )
     return _cached_correction(number(sigma, "sigma", lambda s: _SMALLEST_SIGMA <= s < largest, allowed))
 
@@ -173,7 +180,10 @@ def _cached_correction(sigma: float) -> Correction:
 
 
 def _minimax(sigma: float) -> Correction:
-    """Solve the linear program; the last variable is the error in units of 1e-5."""
+    """Solve the linear program.
+
+    The last variable is the error in units of 1e-5.
+    """
     from scipy.optimize import linprog
 
     atoms, x = _grid(sigma, refinement=2)
@@ -212,7 +222,8 @@ def _least_squares(sigma: float) -> Correction:
 def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
     """Return atoms y_j >= 0, and points x > 0 on a finer grid.
 
-    Atoms at distance h, smoothed by the normal, have ripples of exp(-2 pi^2 sigma^2 / h^2): 3e-9 for h = sigma.
+    If a normal distribution smooths atoms at distance h, ripples of size exp(-2 pi^2 sigma^2 / h^2) remain. For h =
+    sigma, their size is 3e-9.
     """
     count = round(_LARGEST_ATOM / min(_SPACING, sigma))
     beyond = math.ceil(count * _TAIL * sigma / _LARGEST_ATOM)
@@ -221,7 +232,7 @@ def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
 
 
 def _half_cdf(x: Floats, atoms: Floats, sigma: float) -> Floats:
-    """Compute F(x) - 1/2 for mass 1/2 at each of +-y, shape (points, atoms)."""
+    """Compute F(x) - 1/2 for a mass of 1/2 at each of +-y, shape (points, atoms)."""
     from scipy.special import ndtr
 
     to_the_right = ndtr((x[:, None] - atoms) / sigma)
@@ -229,7 +240,7 @@ def _half_cdf(x: Floats, atoms: Floats, sigma: float) -> Floats:
 
 
 def _half_logistic(x: Floats) -> Floats:
-    """Compute 1 / (1 + exp(-x)) - 1/2, (n,) -> (n,)."""
+    """Compute 1 / (1 + exp(-x)) - 1/2."""
     return np.asarray(0.5 * np.tanh(0.5 * x), dtype=np.float64)
 
 
@@ -255,7 +266,9 @@ def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float
 
 
 def minibatch_barker(stage: Stage, sigma: float, batch: int) -> tuple[bool, bool, int]:
-    """Accept if Delta* + X_nc > -X_corr; decided if s^2 < sigma^2 or b = N.
+    """Accept if Delta* + X_nc > -X_corr.
+
+    The test is decided if s^2 < sigma^2 or b = N.
 
     Delta* = (N / T) mean + offset,   s^2 = (N / T)^2 variance (1 / b - 1 / N),   X_nc ~ N(0, sigma^2 - s^2).
     """
@@ -275,11 +288,11 @@ class MinibatchBarkerTest(AcceptanceTest):
     Parameters
     ----------
     batch_size : int, optional
-        Number of data points m in the first batch and in each further batch; min(100, N) by default. Small batches bias
-        the estimate of s, by about 8 % at m = 50.
+        Number of data points m in the first batch and in each further batch. The default is min(100, N). In small
+        batches, the estimate of s is biased, by about 8 % at m = 50.
     sigma : float, default 1.0
-        Standard deviation of the noise of Delta, as in the papers. A value of 1.3 needs a third fewer data points; its
-        correction distribution is less accurate (about 1e-4).
+        Standard deviation of the noise of Delta, as in the papers. The value 1.3 requires a third fewer data points,
+        but its correction distribution is less accurate (about 1e-4).
 
     Raises
     ------
@@ -313,7 +326,7 @@ class MinibatchBarkerTest(AcceptanceTest):
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        correction_distribution(self.sigma)  # validates sigma
+        correction_distribution(self.sigma)  # this validates sigma
         if self.batch_size is not None:
             batch_within(self.batch_size, 1, self.batch_size)
 
@@ -363,7 +376,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         Parameters
         ----------
         uniforms : ndarray
-            Independent uniform numbers on (0, 1), of any shape.
+            Independent uniform random numbers on (0, 1), in an array of any shape.
 
         Returns
         -------
@@ -373,16 +386,16 @@ class MinibatchBarkerTest(AcceptanceTest):
         return -correction_distribution(self.sigma).sample(uniforms)
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide if s^2 < sigma^2 or b = N.
+        """Return a decision if s^2 < sigma^2 or b = N.
 
         Parameters
         ----------
         stage : interface.Stage
-            Level, normal number, and statistics of the data read so far.
+            Level, normal random number, and statistics of the data read so far.
 
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, m more data points.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m more data points.
         """
         return Decision(*minibatch_barker(stage, self.sigma, self.first_batch(stage.size)))

@@ -1,8 +1,8 @@
 """Compiled acceptance tests, for one or more chains.
 
-A built-in test is a `Rule`: its kind, and its options as plain numbers. `decide` calls the function of the test:
-`exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`. Other tests, such as user-defined ones,
-decide in Python, chain by chain.
+A built-in test is represented by a `Rule`, which contains its kind and its options as plain numbers. The function
+`decide` calls the function of the test, which is `exceeds_level`, `sequential_t_test`, `minibatch_barker` or
+`concentration`. Other tests, such as user-defined tests, decide in Python, one chain after another.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ class Kind(IntEnum):
 
 
 class Rule(NamedTuple):
-    """Options of a compiled test for N data points; options of other kinds are zero.
+    """Options of a compiled test for N data points.
+
+    The options of other kinds of tests are zero.
 
     Attributes
     ----------
     kind : int
-        A `Kind`, as a plain number because Numba passes enumerations slowly.
+        A `Kind`. It is stored as a plain number, because Numba passes enumerations slowly.
     batch : int
         Number of data points in the first stage.
     thresholds : ndarray, shape (J - 1,)
@@ -66,9 +68,9 @@ class Rule(NamedTuple):
 
 
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
-    """Return the rule of a test of N data points; None if it is not compiled."""
+    """Return the rule of a test of N data points, or None if it is not compiled."""
     batch, empty = min(test.first_batch(size), size), np.zeros(0)
-    # exact types only: a derived class may have overridden any method
+    # the types must be equal, because a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
     if type(test) in (MetropolisTest, BarkerTest) or (sequential and test.reads_all(size)):
         return Rule(Kind.EXACT.value, batch, empty)
@@ -96,7 +98,7 @@ def decide(rule: Rule, stage: Stage) -> Any:
 
 @array_kernel
 def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
-    """Write the decisions of n chains, given by arrays, into found (n, 3)."""
+    """Write the decisions of n chains into the array ``found``, shape (n, 3)."""
     for k in range(len(found)):
         moments = stages.mean[k], stages.variance[k]
         given = stages.offset[k], stages.temperature[k], stages.level[k], stages.normal[k], stages.bound[k]
@@ -105,7 +107,7 @@ def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
 
 
 def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
-    """Return the decisions of n chains, by the compiled rule or the Python method."""
+    """Return the decisions of n chains, by the compiled rule or by the Python method."""
     if rule is not None:
         found = np.empty((len(stages.seen), 3), dtype=np.int64)
         _decide_each(rule, stages, found)

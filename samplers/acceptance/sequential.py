@@ -1,21 +1,21 @@
 """Sequential approximations of the Metropolis test, their error and data use.
 
-**The austerity test** is a sequential t test. Metropolis accepts if the mean l of all N differences l_i exceeds
+**The austerity test** is a sequential t test. The Metropolis test accepts if the mean of all N differences l_i exceeds
 
     mu_0 = (T / N) (log u - offset).
 
-After b data points drawn without replacement, with mean and variance v,
+After b data points drawn without replacement, which have a mean and a variance v, let
 
-    s^2 = v / b (1 - (b - 1) / (N - 1)),        t = (mean - mu_0) / s,
+    s^2 = v / b (1 - (b - 1) / (N - 1)),        t = (mean - mu_0) / s.
 
-the test decides for the sign of t if 1 - F_{b-1}(|t|) < epsilon or b = N, where F_{b-1} is the distribution function of
-Student's t with b - 1 degrees of freedom. Otherwise it reads m more data points. Equivalently, it decides if
+The test decides for the sign of t if 1 - F_{b-1}(|t|) < epsilon or b = N, where F_{b-1} is the distribution function of
+Student's t with b - 1 degrees of freedom. Otherwise, it reads m more data points. Equivalently, it decides if
 |mean - mu_0| > G_j s, with G_j = F_{b-1}^{-1}(1 - epsilon). The family of Wang and Tsiatis makes the thresholds of the
 early stages larger:
 
     G_j = F_{b-1}^{-1}(1 - epsilon) pi_j^(1/2 - alpha),        pi_j = b_j / N.
 
-alpha = 1/2 gives constant thresholds (Pocock) and alpha = 1 those of O'Brien and Fleming.
+The value alpha = 1/2 gives constant thresholds (Pocock), and alpha = 1 gives those of O'Brien and Fleming.
 
 **The concentration test** uses a bound that holds at every sample size. With mu_0 as above, after b data points drawn
 without replacement with standard deviation s, the test decides for the sign of mean - mu_0 if |mean - mu_0| exceeds the
@@ -25,14 +25,16 @@ empirical Bernstein-Serfling bound
     rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
 
 where C bounds |l_i| for all N data points. It also decides if b = N. The sample size grows by a factor gamma per stage.
-The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so that of the whole test is at most epsilon.
+The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so the error of the whole test is at most
+epsilon.
 
 **Error and data use.** The austerity test analyzes fractions pi_1 < pi_2 < ... < pi_J = 1 of N data points and stops at
-the first stage with a standardized mean |z_j| > G_j. For large N and a true standardized mean of
+the first stage with a standardized mean |z_j| > G_j. For large N, the z_j form a Gaussian random walk if the true
+standardized mean is
 
-    mu = (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l,
+    mu = (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
 
-the z_j form a Gaussian random walk. With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j,
+With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j,
 
     z_1 ~ N(mu sqrt(t_1), 1),    z_j given z_{j-1} ~ N(c_j z_{j-1} + mu (1 - c_j^2) sqrt(t_j), 1 - c_j^2),
 
@@ -68,7 +70,7 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Decision, Moves, SequentialTest, Stage
 from steinkit.targets.family import as_finite
 
-# Gauss-Legendre nodes per standard deviation of the walk's steps, in half an interval.
+# Number of Gauss-Legendre nodes per standard deviation of the steps of the walk, in half an interval.
 _NODES_PER_STEP = 8.0
 # A normal density is negligible beyond this number of standard deviations.
 _FAR = 9.0
@@ -76,11 +78,12 @@ _FAR = 9.0
 _NEGLIGIBLE = 1e-15
 # Number of means processed together, which limits the memory.
 _MEANS_AT_ONCE = 2048
-# Largest number of stages. The analysis then takes one to two minutes; the time is quadratic in the number of stages.
+# Largest number of stages. With this number, the analysis takes one to two minutes, and the time is quadratic in the
+# number of stages.
 _MOST_STAGES = 10_000
-# Larger means are replaced by this value to avoid overflow: the first stage decides.
+# Larger means are replaced by this value to avoid overflow, because the first stage decides for both.
 _LARGEST_MEAN = 1e100
-# Replaces infinite thresholds; its product with a standard error neither overflows nor gives NaN.
+# This value replaces infinite thresholds. Its product with a standard error neither overflows nor gives NaN.
 NEVER = 1e150
 # Rate at which the error allowed by the concentration test decreases with the stage.
 _POWER = 2.0
@@ -131,22 +134,22 @@ def operating_characteristics(
     epsilon : float
         Error allowed per stage, in [0, 1]. The thresholds are Phi^-1(1 - epsilon) pi_j^(1/2 - alpha).
     alpha : float, default 0.5
-        Wang-Tsiatis exponent, in [1/2, 1]; 1/2 gives constant thresholds.
+        Wang-Tsiatis exponent, in [1/2, 1]. The value 1/2 gives constant thresholds.
 
     Returns
     -------
     OperatingCharacteristics
-        Arrays of the shape of mean.
+        The quantities, in arrays of the shape of mean.
 
     Raises
     ------
     UsageError
-        If a parameter is out of range, the test has too many stages, or a mean is not finite.
+        If a parameter is out of range, if the test has too many stages, or if a mean is not finite.
 
     Notes
     -----
     Dynamic programming over the random walk of the test computes these values to about 1e-13. They are valid for a test
-    on data if the means of its batches are approximately normal, which requires more than a few dozen data points per
+    on data if the means of its batches are approximately normal. This requires more than a few dozen data points per
     batch and no dominant data points.
 
     References
@@ -206,7 +209,7 @@ def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) ->
     Raises
     ------
     UsageError
-        If a parameter is out of range, or the test has too many stages.
+        If a parameter is out of range, or if the test has too many stages.
     """
     from scipy.special import ndtri
 
@@ -225,7 +228,10 @@ def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) ->
 
 
 def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
-    """Compute error, data use and probability of no early decision at means >= 0."""
+    """Compute the error and the data use of a test at non-negative means.
+
+    The third result is the probability of no early decision.
+    """
     error, continuing = np.zeros(len(means)), np.ones(len(means))
     rows = np.arange(len(means))  # means with a non-negligible probability of continuing
     data_use = np.full(len(means), fractions[0] if len(fractions) else 1.0)
@@ -268,7 +274,10 @@ def _density(values: Floats) -> Floats:
 
 
 def _nodes(lower: float, upper: float, steps: float) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights for an interval of 2 ``steps`` sds."""
+    """Return Gauss-Legendre nodes and weights for an interval.
+
+    Its length is 2 ``steps`` standard deviations.
+    """
     required = max(8.0, _NODES_PER_STEP * steps)
     ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes, because each is computed once
     nodes, weights = _legendre(math.ceil(math.sqrt(ladder)))
@@ -285,7 +294,10 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
 
 
 def sequential_t_test(stage: Stage, threshold: float, batch: int) -> tuple[bool, bool, int]:
-    """Accept if mean > mu_0; decided if |mean - mu_0| > G_j s or b = N."""
+    """Accept if mean > mu_0.
+
+    The test is decided if |mean - mu_0| > G_j s or b = N.
+    """
     N, b = stage.size, stage.seen
     gap = stage.mean - (stage.level - stage.offset) / (N / stage.temperature)
     s = math.sqrt(stage.variance / b * (1.0 - (b - 1.0) / max(N - 1, 1)))
@@ -300,12 +312,14 @@ class AusterityTest(SequentialTest):
     Parameters
     ----------
     epsilon : float, default 0.05
-        Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. 0 reads all
-        data in one stage and is exact; values of 1/2 and above decide in the first stage.
+        Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. With the value
+        0, the test reads all data in one stage and is exact. With values of 1/2 and above, it decides in the first
+        stage.
     batch_size : int, optional
-        Number of data points m added per stage; min(500, N) by default.
+        Number of data points m added per stage. The default is min(500, N).
     alpha : float, default 0.5
-        Exponent of the thresholds, in [1/2, 1]: constant at 1/2, larger in the early stages at 1.
+        Exponent of the thresholds, in [1/2, 1]. At 1/2 the thresholds are constant, and at 1 they are larger in the
+        early stages.
 
     Raises
     ------
@@ -340,7 +354,7 @@ class AusterityTest(SequentialTest):
         number(self.alpha, "alpha", lambda a: 0.5 <= a <= 1.0, "in [1/2, 1]")
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide if |mean - mu_0| exceeds G_j standard errors, or b = N.
+        """Return a decision if |mean - mu_0| exceeds G_j standard errors, or if b = N.
 
         Parameters
         ----------
@@ -350,7 +364,7 @@ class AusterityTest(SequentialTest):
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, m more data points.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m more data points.
         """
         at_end = stage.seen == stage.size
         threshold = 0.0 if at_end else self.thresholds(stage.size)[stage.number]
@@ -367,7 +381,8 @@ class AusterityTest(SequentialTest):
         Returns
         -------
         ndarray, shape (ceil(N / m) - 1,)
-            In standard errors of the mean; about 1e150, in place of infinity, for stages that cannot decide.
+            The thresholds in standard errors of the mean. For stages that cannot decide, they are about 1e150 in place
+            of infinity.
         """
         return _thresholds(self.epsilon, self.alpha, self.first_batch(size), size)
 
@@ -391,7 +406,9 @@ Bound = float | str
 
 
 def concentration(stage: Stage, epsilon: float, factor: float) -> tuple[bool, bool, int]:
-    """Accept if mean > mu_0; decided if |mean - mu_0| > c_b or b = N.
+    """Accept if mean > mu_0.
+
+    The test is decided if |mean - mu_0| > c_b or b = N.
 
     The bound c_b is defined in the module docstring. The next stage reads gamma b data points.
     """
@@ -413,14 +430,15 @@ class ConcentrationTest(SequentialTest):
     Parameters
     ----------
     epsilon : float, default 0.01
-        Error allowed for the *whole* test, in [0, 1]; 0 reads all data.
+        Error allowed for the *whole* test, in [0, 1]. With the value 0, the test reads all data.
     batch_size : int, optional
-        Number of data points in the first stage; min(100, N) by default.
+        Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
-        Bound C of |log p(x_i | theta') - log p(x_i | theta)| over all data points and moves. "oracle" scans all data
-        at each step for the smallest valid bound; the diagnostic ``oracle_cost`` reports the cost of the scans.
+        Bound C of |log p(x_i | theta') - log p(x_i | theta)| over all data points and moves. The value "oracle" scans
+        all data at each step for the smallest valid bound. The diagnostic ``oracle_cost`` reports the cost of the
+        scans.
     factor : float, default 2.0
-        Growth factor gamma of the sample size per stage, above 1.
+        Growth factor gamma of the sample size per stage, which must be above 1.
 
     Raises
     ------
@@ -462,12 +480,12 @@ class ConcentrationTest(SequentialTest):
 
     @property
     def diagnostics(self) -> tuple[str, ...]:
-        """Name of the cost of the scans, if the bound is "oracle"."""
+        """Name of the cost of the scans if the bound is "oracle", and otherwise empty."""
         return ("oracle_cost",) if self.bound == "oracle" else ()
 
     @property
     def constant_bound(self) -> float | None:
-        """The bound C, if it is a number; otherwise None."""
+        """The bound C if it is a number, and None otherwise."""
         return None if isinstance(self.bound, str) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:
@@ -476,7 +494,7 @@ class ConcentrationTest(SequentialTest):
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains: states and proposals (n, d), and the log ratios of all data.
+            Moves of the n chains, with states and proposals of shape (n, d) and the log ratios of all data.
 
         Returns
         -------
@@ -488,7 +506,7 @@ class ConcentrationTest(SequentialTest):
         return np.array([np.abs(terms).max() for terms in moves.log_ratios()])
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide if the mean differs from mu_0 by more than the bound c_b, or b = N.
+        """Return a decision if |mean - mu_0| exceeds the bound c_b, or if b = N.
 
         Parameters
         ----------
@@ -498,6 +516,6 @@ class ConcentrationTest(SequentialTest):
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, gamma b rounded up.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is gamma b rounded up.
         """
         return Decision(*concentration(stage, self.epsilon, self.factor))

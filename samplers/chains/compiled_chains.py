@@ -1,6 +1,6 @@
 """Driver of compiled chains, which run one after another in blocks of steps.
 
-The draws are identical to those of `run.Run` and of `stochastic_langevin` in NumPy.
+The draws are identical to those of the NumPy implementations in `run.Run` and `stochastic_langevin`.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
-# Largest numbers of steps and of noise values per block.
+# Largest number of steps and largest number of noise values per block.
 _BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 
 
 class CompiledChains(ABC):
     """Driver of the kernels of all samplers.
 
-    A derived class defines the beginning of a chain, the noise of a block, and the recorded quantities.
+    A derived class defines the start of a chain, the noise of a block, and the recorded quantities.
 
     Parameters
     ----------
     advance : kernel, (kernels.Machine, kernels.Block) -> int
-        Runs the steps of a block and returns an `Outcome`.
+        Function that runs the steps of a block and returns an `Outcome`.
     model : models.PosteriorModel
-        kernels.Terms of the posterior.
+        Posterior with terms of the type `kernels.Terms`.
     options : RunOptions
         Options of the run.
     temperature : float
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     recorder : Recorder
         Recorder of the draws.
     rule : Rule, optional
-        Acceptance test; None for a sampler without rejection.
+        Acceptance test, or None for a sampler without rejection.
     scale : float or array_like, shape (d,)
         Standard deviation of a random walk.
     **plan : Any
-        Further entries of `PLAN`. The number of steps is that of the options by default.
+        Further entries of `PLAN`. By default, the number of steps is that of the options.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class CompiledChains(ABC):
         self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
 
     def run(self, states: Floats) -> None:
-        """Run all chains from their initial states, (K, d), and record them."""
+        """Run all chains from their initial states, shape (K, d), and record them."""
         steps = int(self.plan["steps"][0])
         total = None if steps == sys.maxsize else self.options.chains * steps
         shown = progress_bar("sampling", total, shown=self.options.progress, unit=" steps")
@@ -111,7 +111,10 @@ class CompiledChains(ABC):
 
     @abstractmethod
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise (B, d), levels (B,) and normal numbers (B,) of B steps."""
+        """Return the noise, the levels and the normal random numbers of B steps.
+
+        Their shapes are (B, d), (B,) and (B,).
+        """
 
     @abstractmethod
     def columns(self, first: int, taken: int) -> dict[str, Any]:
@@ -119,7 +122,7 @@ class CompiledChains(ABC):
 
     @abstractmethod
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error with chain, step and state."""
+        """Raise an error that states the chain, the step and the state."""
 
     def _turn_to(self, k: int, state: Floats) -> None:
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
@@ -167,7 +170,7 @@ class MetropolisChains(CompiledChains):
             plan = {"drift": kernels.Drift.MINIBATCH if batch else kernels.Drift.ALL_DATA, "gradient_batch": batch}
             plan["step_size"] = proposal.step_size
         if self.test.needs_bound and not run.reads_all:
-            # compiled terms are not divided by the temperature of the posterior
+            # the compiled terms are not divided by the temperature of the posterior
             constant, divisor = self.test.constant_bound, run.model.posterior.compiled_terms.temperature
             plan |= {"scans": 1} if constant is None else {"bound": constant * divisor}
         self.drift = plan.get("drift", kernels.Drift.NONE)
@@ -200,20 +203,23 @@ class MetropolisChains(CompiledChains):
         self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise of the proposals, and the levels and normals of the tests."""
+        """Return the noise of the proposals, and the random numbers of the tests.
+
+        The latter are the levels and the normal random numbers.
+        """
         moves, levels, noise = self.generators
         test, dim = self.test, self.vectors.shape[1]
         level = np.array(test.level(uniforms(levels, (steps, 1)))[:, 0], dtype=np.float64)
         return normals(moves, (steps, dim)), level, normals(noise, (steps if test.needs_normal else 0, 1))[:, 0]
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Return costs and decisions."""
+        """Return the costs and the decisions."""
         spent, accepted, read, scanned = self.block.results[:taken].T
         columns = {"cost": spent, "accepted": accepted, "batch_sizes": read}
         return columns | ({"oracle_cost": scanned} if "oracle_cost" in self.test.diagnostics else {})
 
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error with chain, step and state."""
+        """Raise an error that states the chain, the step and the state."""
         step, proposed = int(self.record["step"]), self.vectors[kernels.Vector.PROPOSED]
         if outcome == kernels.Outcome.STATE_NOT_FINITE:
             models.require_states(proposed[None], [k], [step], "the proposed state")
@@ -229,6 +235,7 @@ class LangevinChains(CompiledChains):
 
     Parameters
     ----------
+    Posterior with terms of the type `kernels.Terms`.
     model : models.PosteriorModel
         kernels.Terms of the posterior.
     options : RunOptions
@@ -238,13 +245,13 @@ class LangevinChains(CompiledChains):
     batch : int
         Number of data points per step.
     temperature : float
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
     step_sizes : callable, (n,) -> (n,)
         Sizes of the steps with given numbers, from 0.
     mode : Mode, optional
         Mode for control variates.
     step_cost, before : int
-        Gradient evaluations at single data points per step, and before the first step.
+        Number of gradient evaluations at single data points per step, and before the first step.
     """
 
     def __init__(
@@ -279,13 +286,13 @@ class LangevinChains(CompiledChains):
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Return costs, and weights if they are recorded."""
-        # equation 11 of Welling and Teh: theta_t has weight eps_t, the size of the step from theta_t
+        """Return the costs, and the weights if they are recorded."""
+        # By equation 11 of Welling and Teh, theta_t has the weight eps_t, which is the size of the step from theta_t.
         weights = {"weights": self.block.levels[1 : taken + 1]} if "weights" in self.recorder.columns else {}
         return {"cost": self.before + (first + 1 + np.arange(taken)) * int(self.plan["step_cost"][0]), **weights}
 
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error with chain, step and state."""
+        """Raise an error that states the chain, the step and the state."""
         step, vectors = int(self.record["step"]), self.vectors[:, None]
         models.require_gradients(vectors[kernels.Vector.PRIOR_GRADIENT], vectors[kernels.Vector.STATE], [k], [step])
         models.require_states(vectors[kernels.Vector.PROPOSED], [k], [step], "the state")

@@ -2,8 +2,8 @@
 
 The steps are those of `steinkit.samplers.chains.run` and `stochastic_langevin`, in the same order. Each call takes the
 steps of a block and continues where the previous call stopped. The tests are those of
-`steinkit.samplers.acceptance.rules` and the moves those of `steinkit.samplers.chains.gradients`. Sums over the terms of
-a posterior are computed slice by slice, by the functions described in `steinkit.compiled_terms`.
+`steinkit.samplers.acceptance.rules`, and the moves are those of `steinkit.samplers.chains.gradients`. The functions
+described in `steinkit.compiled_terms` compute sums over the terms of a posterior, one slice at a time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
 
 class Outcome(IntEnum):
-    """Reason for the end of a call."""
+    """Reason why a call ended."""
 
-    CONTINUE = -1  # internal
+    CONTINUE = -1  # an internal value
     FINISHED = 0
-    STOPPED = 1  # by ``Terms.stop``
+    STOPPED = 1  # ended by ``Terms.stop``
     NOISE_USED = 2
     STATE_NOT_FINITE = 3
     RATIO_NOT_A_NUMBER = 4
@@ -58,7 +58,7 @@ class Vectors(NamedTuple):
     DATA_GRADIENT: int = 4
     PROPOSED_PRIOR_GRADIENT: int = 5
     PROPOSED_DATA_GRADIENT: int = 6
-    MODE: int = 7  # of control variates, and the gradient of the log likelihood there
+    MODE: int = 7  # the mode of the control variates, and the gradient of the log likelihood there
     GRADIENT_AT_MODE: int = 8
 
 
@@ -69,12 +69,13 @@ def _record(whole: str, real: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()])
 
 
-#: Constants of a run: sizes, the proposal, and whether tests read all data, scan them for a bound, or have a bound.
+#: Constants of a run. They are sizes, properties of the proposal, and flags that state whether tests read all data,
+#: scan all data for a bound, or have a constant bound.
 PLAN = _record(
     "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience",
     "temperature step_size bound",
 )
-#: State of a chain. ``wrong`` is the invalid value that an error reports.
+#: State of a chain. The field ``wrong`` is the invalid value that an error reports.
 CHAIN = _record("step block_start spent outside scanned", "log_prior log_likelihood wrong")
 
 
@@ -86,7 +87,7 @@ class Terms(NamedTuple):
     addresses : ndarray of int, shape (6,)
         `CompiledTerms.addresses`.
     bounds : ndarray, shape (d, 2) or (0, 2)
-        Bounds of the support; empty if there are none.
+        Bounds of the support. The array is empty if there are none.
     size, longest : int
         Number of data points N, and the largest number of data points per call.
     rows : ndarray of int, shape (S,)
@@ -96,7 +97,7 @@ class Terms(NamedTuple):
     work : ndarray, shape (d,)
         Buffer for a gradient.
     stop : ndarray of bool, shape (1,)
-        True if a call must return at once, with incomplete results.
+        True if a call must return immediately with incomplete results.
     """
 
     addresses: Integers
@@ -142,20 +143,20 @@ class Machine(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Noise and results of B steps from ``chain.block_start`` on.
+    """Noise and results of B steps, beginning with ``chain.block_start``.
 
     Attributes
     ----------
     noise : ndarray, shape (B, d)
         Noise of the moves.
     levels, normals : ndarray, shape (B,)
-        Levels and normal numbers of the tests; without a test, the levels are the sizes of the steps. The normal
-        numbers may be empty.
+        Levels and normal random numbers of the tests. Without a test, the levels are the sizes of the steps. The array
+        of normal random numbers may be empty.
     points : ndarray, shape (B, d)
         States after the steps.
     results : ndarray of int, shape (B, 4)
-        Cost up to each step, whether the move was accepted, and the numbers of data points that its test read and that
-        were scanned.
+        Cost up to each step, a flag for an accepted move, the number of data points that the test read, and the number
+        of data points that were scanned.
     """
 
     noise: Floats
@@ -172,7 +173,7 @@ _TABLE, _RATIOS, _LIKELIHOOD, _GRADIENT, _PRIOR, _PRIOR_GRADIENT = range(6)
 
 @array_kernel
 def log_prior(terms: Terms, theta: Floats) -> float:
-    """Compute the log prior; minus infinity outside the bounds."""
+    """Compute the log prior, which is minus infinity outside the bounds."""
     bounds = terms.bounds
     for j in range(len(bounds)):
         if not bounds[j, 0] <= theta[j] <= bounds[j, 1]:
@@ -183,20 +184,20 @@ def log_prior(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def grad_log_prior(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Compute the gradient of the log prior, (d,)."""
+    """Compute the gradient of the log prior, shape (d,)."""
     call_at(terms.addresses[_PRIOR_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, found.ctypes.data))
 
 
 @array_kernel
 def log_ratios(terms: Terms, theta: Floats, proposed: Floats, count: int) -> None:
-    """Write l_i of the first ``count`` rows into the values."""
+    """Write the l_i of the first ``count`` rows to the buffer of values."""
     states = (terms.addresses[_TABLE], theta.ctypes.data, proposed.ctypes.data)
     call_at(terms.addresses[_RATIOS], (*states, terms.rows.ctypes.data, np.int64(count), terms.values.ctypes.data))
 
 
 @array_kernel
 def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) -> float:
-    """Compute the log likelihood of the data points first, ..., first + count - 1."""
+    """Compute the log likelihood of ``count`` data points, beginning at ``first``."""
     part = (np.int64(first), np.int64(count), terms.values.ctypes.data)
     value: float = number_at(terms.addresses[_LIKELIHOOD], (terms.addresses[_TABLE], theta.ctypes.data, *part))
     return value
@@ -204,7 +205,7 @@ def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) ->
 
 @array_kernel
 def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: Floats) -> None:
-    """Compute the gradient summed over rows first, ..., first + count - 1, (d,)."""
+    """Compute the gradient summed over ``count`` rows, beginning at ``first``."""
     rows = terms.rows.ctypes.data + first * terms.rows.itemsize
     part = (rows, np.int64(count), found.ctypes.data, terms.values.ctypes.data)
     call_at(terms.addresses[_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, *part))
@@ -216,7 +217,7 @@ def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: F
 
 @array_kernel
 def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> None:
-    """Compute the gradient summed over the first ``count`` rows, (d,)."""
+    """Compute the gradient summed over the first ``count`` rows, shape (d,)."""
     slice_gradient(terms, theta, 0, min(terms.longest, count), found)
     for first in range(terms.longest, count, terms.longest):
         if terms.stop[0]:
@@ -239,7 +240,10 @@ def total_log_likelihood(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def fill_rows(terms: Terms, first: int) -> int:
-    """Set the rows to a slice of the data from ``first`` on, and return its size."""
+    """Set the rows to a slice of the data, and return its size.
+
+    The slice begins at ``first``.
+    """
     count = min(terms.longest, terms.size - first)
     for i in range(count):
         terms.rows[i] = first + i
@@ -248,7 +252,7 @@ def fill_rows(terms: Terms, first: int) -> int:
 
 @array_kernel
 def total_gradient(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Compute the gradient of the log likelihood of all data, (d,)."""
+    """Compute the gradient of the log likelihood of all data, shape (d,)."""
     for j in range(len(found)):
         found[j] = 0.0
     for first in range(0, terms.size, terms.longest):
@@ -261,7 +265,7 @@ def total_gradient(terms: Terms, theta: Floats, found: Floats) -> None:
 
 @array_kernel
 def largest_log_ratio(terms: Terms, theta: Floats, proposed: Floats) -> float:
-    """Compute the largest |l_i| of all data; NaN if any is NaN."""
+    """Compute the largest |l_i| of all data, or NaN if any of them is NaN."""
     largest = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
@@ -280,8 +284,12 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 @array_kernel
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block until ``terms.stop``; return the reason for the end."""
-    # arrays are passed one by one: extracting an array from a tuple takes as long as evaluating a likelihood term
+    """Run the steps of a block until ``terms.stop``.
+
+    Return the reason why the call ended.
+    """
+    # the arrays are passed one by one, because the extraction of an array from a tuple takes as long as the evaluation
+    # of a likelihood term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, levels, normals, points, results = block
@@ -332,7 +340,10 @@ def advance_metropolis(machine: Machine, block: Block) -> Outcome:
 
 @array_kernel
 def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floats, walk: Any, digits: Any) -> None:
-    """Compute theta' of a Langevin proposal; a minibatch remains in ``terms.rows``."""
+    """Compute the state theta' proposed by a Langevin move.
+
+    A minibatch remains in ``terms.rows``.
+    """
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     if plan.drift == Drift.MINIBATCH:
@@ -348,7 +359,10 @@ def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floa
 
 @array_kernel
 def drift_factor(plan: Any) -> float:
-    """Return the factor of the gradient: 1 / T, or N / (n T) for a minibatch."""
+    """Return the factor of the gradient.
+
+    It is 1 / T, or N / (n T) for a minibatch.
+    """
     factor: float = 1.0 / plan.temperature
     if plan.drift == Drift.MINIBATCH:
         factor = plan.size / plan.gradient_batch / plan.temperature
@@ -392,10 +406,13 @@ def sum_of(values: Floats, count: int) -> float:
 def judge(
     plan: Any, chain: Any, terms: Terms, vectors: Floats, rule: Rule, walk: Any, digits: Any, given: Given
 ) -> tuple[Outcome, bool, int, float]:
-    """Run a test; return outcome, decision, data points read, and log likelihood.
+    """Run a test.
 
-    ``given`` are offset, temperature, level and normal number. Means and squares of slices are merged with those before
-    (Chan, Golub and LeVeque 1983); the values of a slice are replaced by their squared deviations.
+    Return the outcome, the decision, the number of data points read, and the log likelihood.
+
+    The tuple ``given`` contains the offset, the temperature, the level and the normal number. The means and squares of
+    a slice are merged with those of the previous slices (Chan, Golub and LeVeque 1983). The values of a slice are
+    replaced by their squared deviations.
     """
     values, state, proposed = terms.values, vectors[Vector.STATE], vectors[Vector.PROPOSED]
     count, number, size, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
@@ -429,7 +446,7 @@ def judge(
                 return Outcome.LIKELIHOOD_NOT_A_NUMBER, False, count, likelihood
             mean = (likelihood - chain.log_likelihood) / plan.size
         decided, accepted = True, False
-        if mean != -np.inf:  # otherwise a data point has zero likelihood at the proposal
+        if mean != -np.inf:  # otherwise, a data point has zero likelihood at the proposal
             variance = squares / max(count - 1, 1)
             stage = Stage(plan.size, number, count, mean, variance, *given, bound)
             decided, accepted, size = decide(rule, stage)
@@ -449,7 +466,10 @@ def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
 
 @array_kernel
 def advance_langevin(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block of SGLD; the levels are the sizes of the steps."""
+    """Run the steps of a block of SGLD.
+
+    The levels are the sizes of the steps.
+    """
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
     proposed, batch = vectors[Vector.PROPOSED], plan.gradient_batch
@@ -464,7 +484,7 @@ def advance_langevin(machine: Machine, block: Block) -> Outcome:
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
-        if plan.variates:  # replace the minibatch's gradient at the mode by that of all data
+        if plan.variates:  # replace the gradient of the minibatch at the mode by the gradient of all data
             batch_gradient(terms, mode, batch, proposed)
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]

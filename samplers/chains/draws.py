@@ -5,8 +5,8 @@
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
 and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends only on s_k, and not on
-the number of chains. A generator returns the same numbers one by one and in blocks, so a chain does not depend on the
-size of the blocks.
+the number of chains. A generator returns the same numbers one by one and in blocks, so the size of the blocks does not
+affect a chain.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Draws(Displayed):
         The draws, in the coordinates of the target.
     cost : ndarray, shape (chains, draws)
         Cumulative number of likelihood or gradient evaluations at single data points up to each draw, including
-        burn-in. Each data point counts once per test.
+        burn-in. Within one test, each data point counts once.
     weights : ndarray, shape (chains, draws), optional
         Weights of the draws, such as decreasing step sizes.
     accepted : ndarray of bool, shape (chains, draws), optional
-        True for accepted proposals; None for samplers without rejection.
+        True for accepted proposals. The array is None for samplers without rejection.
     batch_sizes : ndarray of int, shape (chains, draws), optional
         Number of data points read by the decision on each draw.
     names : tuple of str
@@ -50,8 +50,8 @@ class Draws(Displayed):
     settings : mapping
         Name and options of the sampler.
     lengths : ndarray of int, shape (chains,), optional
-        Number of draws of each chain, if a budget ended chains at different lengths. The remaining entries are NaN, 0
-        and False. None if all chains have the same length.
+        Number of draws of each chain, if the budget ended the chains at different lengths. The remaining entries of the
+        arrays are NaN, 0 and False. None if all chains have the same length.
     diagnostics : mapping of str to ndarray, shape (chains, draws)
         Additional quantities that the sampler reports for each draw.
 
@@ -107,21 +107,21 @@ class Draws(Displayed):
 
     @property
     def acceptance(self) -> Floats | None:
-        """Acceptance rate of each chain, (chains,); None for samplers without rejection."""
+        """Acceptance rate of each chain, or None for samplers without rejection."""
         return None if self.accepted is None else self._mean(self.accepted)
 
     @property
     def mean_batch_size(self) -> Floats | None:
-        """Mean data points per decision, per chain, (chains,); None if not recorded."""
+        """Mean number of data points per decision in each chain, or None if not recorded."""
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
-        """Concatenate the chains.
+        """Return the draws of all chains as one sample.
 
         Returns
         -------
         Sample
-            All draws, chain by chain, with chain numbers, draw numbers, costs and, if present, weights.
+            All draws in the order of the chains, with chain numbers, draw numbers, costs and, if present, weights.
         """
         present = self.present
         chain, draw = np.nonzero(present)
@@ -135,7 +135,10 @@ class Draws(Displayed):
         )
 
     def _mean(self, values: NDArray[Any]) -> Floats:
-        """Compute the mean over the draws of each chain; NaN for a chain without draws."""
+        """Compute the mean over the draws of each chain.
+
+        It is NaN for a chain without draws.
+        """
         counts = self.present.sum(axis=1)
         sums = np.where(self.present, values, 0).sum(axis=1)
         return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))
@@ -147,7 +150,10 @@ _BLOCK_STEPS = 256
 
 
 class Kind(IntEnum):
-    """Purpose of a random stream; append new kinds to preserve existing streams."""
+    """Purpose of a random stream.
+
+    Append new kinds at the end, so that the existing streams do not change.
+    """
 
     PROPOSAL = 0
     UNIFORM = 1
@@ -164,7 +170,8 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     seed : int or sequence of int
         Seed of the run, or the seeds of the chains, such as some of `Draws.seeds`.
     chains : int
-        Number of chains. It must be 1 if ``seed`` is a sequence, and is then replaced by the length of the sequence.
+        Number of chains. It must be 1 if ``seed`` is a sequence. The number of chains is then the length of the
+        sequence.
 
     Raises
     ------
@@ -174,7 +181,7 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     given = np.atleast_1d(np.asarray(seed, dtype=object))
     wrong = [s for s in given.ravel() if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]
     if wrong or given.ndim != 1 or not given.size:
-        raise UsageError(f"`seed` must be a non-negative integer, or one per chain; got {seed!r}")
+        raise UsageError(f"`seed` must be a non-negative integer, or a sequence with one per chain; got {seed!r}")
     if np.ndim(seed) == 0:
         return tuple(
             int(np.random.SeedSequence(int(given[0]), spawn_key=(k,)).generate_state(1, np.uint64)[0] >> 11)
@@ -205,9 +212,9 @@ class Noise:
     kind : Kind
         Random stream.
     width : int
-        Numbers per step.
+        Number of random numbers per step.
     fill : callable, (Generator, shape) -> array of that shape
-        Draws the numbers in an order that does not depend on the shape.
+        Function that draws the numbers in an order that does not depend on the shape.
     """
 
     def __init__(
@@ -226,7 +233,7 @@ class Noise:
     def take(self, chains: Integers, steps: Integers) -> Floats:
         """Return the numbers of these chains for their current steps, shape (n, width).
 
-        The steps of a chain are numbered from 0. Each must be requested once, in order.
+        The steps of a chain are numbered from 0. Each step must be requested once, in order.
         """
         within = steps % self._steps
         if not within.all():
@@ -237,12 +244,12 @@ class Noise:
 
 
 def normals(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Draw standard normal numbers."""
+    """Draw standard normal random numbers."""
     return rng.standard_normal(shape)
 
 
 def uniforms(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Draw uniform numbers in the open interval (0, 1)."""
+    """Draw uniform random numbers in the open interval (0, 1)."""
     return np.maximum(rng.random(shape), 2.0**-54)
 
 
@@ -255,27 +262,28 @@ class RunOptions:
     chains : int, default 1
         Number of chains.
     draws : int, optional
-        Draws to keep per chain.
+        Number of draws to keep per chain.
     budget : int, optional
-        Likelihood or gradient evaluations at single data points per chain, including burn-in. A step starts if its
-        first batch fits into the budget, and is always completed; interrupting it would selectively remove expensive
-        tests. Give draws, budget, or both; a chain ends when it reaches either.
+        Largest number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
+        starts if its first batch fits into the budget, and it is always completed. An interruption would selectively
+        remove expensive tests. At least one of the options draws and budget is required. A chain ends when it reaches
+        either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, which determines the seed of each chain (`Draws.seeds`); or the seeds of the chains, to rerun
-        some of them. A chain depends only on its seed.
+        Seed of the run, which determines the seed of each chain (`Draws.seeds`). To run some chains again, pass a
+        sequence of their seeds instead. A chain depends only on its seed.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or of each; zeros by default.
+        Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
-        Show a progress bar on standard error if the run takes more than a second.
+        If True, a progress bar is shown on standard error if the run takes more than a second.
 
     Attributes
     ----------
     seeds : tuple of int
-        Seed of each chain, derived from ``seed`` and ``chains``; not a parameter.
+        Seed of each chain, derived from ``seed`` and ``chains``. This attribute is not a parameter.
 
     Raises
     ------
@@ -314,7 +322,7 @@ class RunOptions:
 
     @property
     def steps(self) -> int | None:
-        """Number of steps that give all draws; None if only the budget ends a chain."""
+        """Number of steps that give all draws, or None if only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int, before: int = 0) -> int:
@@ -330,7 +338,7 @@ class RunOptions:
         Returns
         -------
         int
-            Number of steps that gives all draws or exhausts the budget, whichever is smaller.
+            Number of steps that give all draws or exhaust the budget, whichever is smaller.
         """
         paid = None if self.budget is None else (self.budget - before) // cost
         return min(count for count in (self.steps, paid) if count is not None)
@@ -363,7 +371,8 @@ class RunOptions:
         Returns
         -------
         dict
-            Options by name, without ``progress``. "seed" is a list if the seeds of the chains were given.
+            The options by name, without ``progress``. The option "seed" is a list if the seeds of the chains were
+            given.
         """
         names = ("chains", "draws", "budget", "burn_in", "thin")
         return {name: getattr(self, name) for name in names} | {
@@ -400,7 +409,7 @@ _FIRST_CAPACITY = 1024
 
 
 class Recorder:
-    """Kept draws of each chain: every thin-th step after the burn-in.
+    """Draws kept from each chain, which are every thin-th step after the burn-in.
 
     Parameters
     ----------
@@ -422,7 +431,10 @@ class Recorder:
         self._arrays["points"] = np.empty((*shape, dim))
 
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
-        """Record the last step of each of these chains; ``steps`` counts from 1."""
+        """Record the last step of each of these chains.
+
+        The numbers ``steps`` begin with 1.
+        """
         after = steps - self.options.burn_in
         keep = (after > 0) & (after % self.options.thin == 0)
         chains = chains[keep]
@@ -435,7 +447,7 @@ class Recorder:
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
         """Record consecutive steps of one chain, after ``first`` earlier steps."""
         count, thin = len(columns["cost"]), self.options.thin
-        after = first + 1 - self.options.burn_in  # of the first of these steps
+        after = first + 1 - self.options.burn_in  # number of the first of these steps
         begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
         end = filled + len(range(begin, count, thin))
         self._reserve(end)
@@ -449,7 +461,7 @@ class Recorder:
             self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a recorded quantity; NaN, 0 or False after the end of a chain."""
+        """Return a recorded quantity, with NaN, 0 or False after the end of a chain."""
         array = self._arrays[name][:, : self.kept.max()]
         for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
             array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0

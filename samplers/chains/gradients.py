@@ -1,7 +1,7 @@
 """Proposals of Markov chains, and gradients of the log posterior.
 
-A proposal computes theta' from theta and standard normal noise xi, for many chains at once, together with the log ratio
-log q(theta | theta') - log q(theta' | theta).
+For many chains at once, a proposal computes theta' from theta and standard normal noise xi, and the log ratio log
+q(theta | theta') - log q(theta' | theta).
 
     random walk    theta' = theta + scale * xi
     Langevin       theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi,      g = gradient of log p
@@ -13,8 +13,8 @@ minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad 
 at the mode:  g_X(theta) - g_X(m) + g(m), without the gradient of the prior at m, which cancels (Baker et al. 2019,
               equation 5)
 
-A Langevin proposal on minibatches is a mixture over X. If a test satisfies detailed balance for each component, with
-the *same* X in both q terms, it also does so for the mixture.
+A Langevin proposal on minibatches is a mixture over X. If a test satisfies detailed balance for each component of the
+mixture, with the *same* X in both q terms, it also satisfies detailed balance for the mixture.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class Proposal:
         Returns
         -------
         int
-            0, the default, for all data or if no gradient is needed.
+            0 if the gradient uses all data or is not required. This is the default.
         """
         return 0
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal numbers per move.
+        """Return the number of normal random numbers that a move requires.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Proposal:
         Returns
         -------
         int
-            Width w of the noise passed to `propose`; d by default.
+            Width w of the noise that is passed to `propose`. The default is d.
         """
         return dim
 
@@ -91,9 +91,10 @@ class Proposal:
         states : ndarray, shape (n, d)
             Current states theta of n chains. Do not modify them.
         noise : ndarray, shape (n, w)
-            Independent standard normal numbers xi, one row per chain.
+            Independent standard normal random numbers xi, with one row per chain.
         gradient : Gradient or None
-            Gradient of the log posterior, on the same data at states and proposals; None if not needed.
+            Gradient of the log posterior, evaluated with the same data at the states and the proposals. None if it is
+            not required.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class RandomWalk(Proposal):
     Parameters
     ----------
     proposal_scale : float or array_like, shape (d,)
-        Standard deviation of the moves, of all coordinates or of each.
+        Standard deviation of the moves, for all coordinates or for each coordinate.
 
     Raises
     ------
@@ -144,7 +145,9 @@ class RandomWalk(Proposal):
         object.__setattr__(self, "_scale", as_positive(self.proposal_scale, "proposal_scale"))
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal numbers per move, one per coordinate.
+        """Return the number of normal random numbers that a move requires.
+
+        There is one per coordinate.
 
         Parameters
         ----------
@@ -171,7 +174,7 @@ class RandomWalk(Proposal):
         states : ndarray, shape (n, d)
             Current states theta.
         noise : ndarray, shape (n, d)
-            Standard normal numbers xi.
+            Standard normal random numbers xi.
         gradient : None
             Not used.
 
@@ -190,7 +193,7 @@ class RandomWalk(Proposal):
         Returns
         -------
         dict
-            "proposal_scale": a number, or a list of d numbers.
+            "proposal_scale", which is a number or a list of d numbers.
         """
         return {"proposal_scale": np.asarray(self.proposal_scale).tolist()}
 
@@ -202,9 +205,9 @@ class Langevin(Proposal):
     Parameters
     ----------
     step_size : float
-        Variance eps of the noise; the drift is eps / 2 times the gradient.
+        Variance eps of the noise. The drift is eps / 2 times the gradient.
     batch_size : int, optional
-        Number of data points n in the gradient, a new minibatch per move; all data by default.
+        Number of data points n in the gradient. Each move uses a new minibatch. By default, the gradient uses all data.
 
     Raises
     ------
@@ -249,7 +252,7 @@ class Langevin(Proposal):
         Returns
         -------
         int
-            ``batch_size``, or 0 for all data.
+            ``batch_size``, or 0 if the gradient uses all data.
 
         Raises
         ------
@@ -266,18 +269,18 @@ class Langevin(Proposal):
         states : ndarray, shape (n, d)
             Current states theta.
         noise : ndarray, shape (n, d)
-            Standard normal numbers xi.
+            Standard normal random numbers xi.
         gradient : Gradient
-            Gradient of the log posterior, on the same data at states and proposals.
+            Gradient of the log posterior, evaluated with the same data at the states and the proposals.
 
         Returns
         -------
         proposals : ndarray, shape (n, d)
             theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi.
         log_ratio : ndarray, shape (n,)
-            log q(theta | theta') - log q(theta' | theta), both on the same data.
+            log q(theta | theta') - log q(theta' | theta), with the same data in both terms.
         """
-        assert gradient is not None  # needs_gradient
+        assert gradient is not None  # because needs_gradient is True
         eps = self.step_size
         center = follow_gradient(states, eps, gradient.at_states())
         proposals = add_noise(center, math.sqrt(eps), noise)
@@ -291,24 +294,25 @@ class Langevin(Proposal):
         Returns
         -------
         dict
-            "step_size", and "gradient_batch_size", which is None for all data.
+            "step_size", and "gradient_batch_size", which is None if the gradient uses all data.
         """
         return {"step_size": self.step_size, "gradient_batch_size": self.batch_size}
 
 
 @dataclass(frozen=True)
 class CustomProposal(Proposal):
-    """Proposal given by functions.
+    """Proposal that is defined by functions.
 
     Parameters
     ----------
     move : callable, ((n, d), (n, w)) -> (n, d)
-        Proposals from states and standard normal noise, row by row. Phi(noise) gives uniform numbers.
+        Function that computes proposals from states and standard normal noise, row by row. The transformation
+        Phi(noise) gives uniform random numbers.
     log_ratio : callable, ((n, d), (n, d)) -> (n,), optional
-        log q(theta | theta') - log q(theta' | theta) from states and proposals; zero by default, for a symmetric
-        proposal.
+        Function that computes log q(theta | theta') - log q(theta' | theta) from states and proposals. The default is
+        zero, for a symmetric proposal.
     width : int, optional
-        Number w of normal numbers per move; d by default.
+        Number w of normal random numbers that a move requires. The default is d.
 
     Raises
     ------
@@ -340,7 +344,7 @@ class CustomProposal(Proposal):
             whole(self.width, "width", 1)
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal numbers per move.
+        """Return the number of normal random numbers that a move requires.
 
         Parameters
         ----------
@@ -350,7 +354,7 @@ class CustomProposal(Proposal):
         Returns
         -------
         int
-            ``width``, or d if that is None.
+            ``width``, or d if it is None.
         """
         return self.width or dim
 
@@ -360,9 +364,9 @@ class CustomProposal(Proposal):
         Parameters
         ----------
         states : ndarray, shape (n, d)
-            Current states theta; the functions get copies.
+            Current states theta. The functions receive copies.
         noise : ndarray, shape (n, w)
-            Standard normal numbers xi.
+            Standard normal random numbers xi.
         gradient : None
             Not used.
 
@@ -394,17 +398,18 @@ class CustomProposal(Proposal):
         Returns
         -------
         dict
-            "proposal": the name, or "custom" if the function has no name.
+            "proposal", which is the name, or "custom" if the function has no name.
         """
         return {"proposal": getattr(self.move, "__name__", "custom")}
 
 
 class FullGradient:
-    """Gradient on all data, stored for the state of a chain until the chain moves."""
+    """Gradient on all data, which is stored until the chain moves."""
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        # copies, because they are modified, and an array returned by a user's function may be read-only or shared
+        # these are copies, because they are modified, and an array returned by a user's function may be read-only or
+        # shared
         self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
         self._data = np.array(model.total_gradient(states), dtype=np.float64)
         self._proposed_prior = np.zeros(states.shape)
@@ -426,17 +431,19 @@ class FullGradient:
         return np.asarray(prior + self._inverse * data)
 
     def accept(self, chains: Integers) -> None:
-        """Store the gradients at the proposals of chains that accepted them."""
+        """Store the gradients at the proposals for the chains that accepted them."""
         self._prior[chains] = self._proposed_prior[chains]
         self._data[chains] = self._proposed_data[chains]
 
 
 class BatchGradient:
-    """Gradient on a new minibatch per proposal, the same at state and proposal.
+    """Gradient on a new minibatch per proposal.
 
-    With a mode, control variates are used: the gradient of the minibatch at the mode is replaced by that of all data.
-    The minibatches come from a separate random order, independent of the data that the test reads. A test on the same
-    data would not correct the error of the minibatch.
+    The state and the proposal use the same minibatch.
+
+    If there is a mode, control variates are used. The gradient of the minibatch at the mode is then replaced by that of
+    all data. The minibatches come from a separate random order, which is independent of the data that the test reads.
+    If the test read the same data, it would not correct the error of the minibatch.
     """
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
@@ -477,7 +484,7 @@ class Mode:
     Attributes
     ----------
     state, gradient : ndarray, shape (d,)
-        The mode, and the gradient of the log likelihood of all data there.
+        The mode, and the gradient of the log likelihood of all data at the mode.
     cost : int
         Number of gradient evaluations at single data points during the search for the mode.
     """
@@ -490,7 +497,8 @@ class Mode:
     def of(cls, model: PosteriorModel, start: Floats) -> Mode:
         """Find a mode by L-BFGS.
 
-        An evaluation of the log density together with its gradient counts once. Raise InputError if no mode is found.
+        An evaluation of the log density together with its gradient has a cost of one per data point. Raises InputError
+        if no mode is found.
         """
         from scipy.optimize import Bounds, minimize
 

@@ -2,8 +2,9 @@
 
     log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
 
-The log likelihood of a posterior is a sum over N data points. For a plain target, the log density replaces it, with
-N = 1. Matrix products never combine chains, because a chain must be bit-for-bit identical for any number of chains.
+The log likelihood of a posterior is a sum over N data points. For a target without data, the log density replaces it,
+with N = 1. The draws of a chain must be bit-for-bit identical for any number of chains. Therefore, matrix products
+never combine chains.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Data up to this number of floats are copied for each chain and evaluated by the many-chain functions.
+# Data up to this number of floats are copied for each chain and evaluated by the functions for many chains.
 _SMALL_DATA = 1 << 13
-# Floats of such copies held at once, and floats per block of larger data.
+# Number of floats of such copies held at once, and number of floats per block of larger data.
 _BLOCK_FLOATS = 1 << 18
 # Batches up to this number of floats are evaluated for states and proposals in a single call.
 _SHORT_BATCHES = 1 << 11
@@ -47,35 +48,41 @@ class PosteriorModel:
         self._copies: tuple[Array, ...] = ()
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Compute the log prior, (n, d) -> (n,); minus infinity outside the support."""
+        """Compute the log prior at states (n, d).
+
+        The values are minus infinity outside the support.
+        """
         values = _shaped(self.posterior.log_prior(thetas), (len(thetas),), "log_prior")
         return values if self.bounds is None else np.where(_inside(thetas, self.bounds), values, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
-        """Compute the gradient of the log prior, (n, d) -> (n, d)."""
+        """Compute the gradient of the log prior at states (n, d)."""
         return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the log likelihoods of batches, (n, d) and (n, b, ...) -> (n, b)."""
+        """Compute the log likelihoods of batches.
+
+        Batches (n, b, ...) at states (n, d) give values (n, b).
+        """
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute log likelihoods at ``thetas`` minus those at ``others``, -> (n, b)."""
+        """Compute log likelihoods at ``thetas`` minus those at ``others``, shape (n, b)."""
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
-        # one call, because the overhead of a call dominates for short batches
+        # a single call, because the overhead of a call dominates for short batches
         both = self.log_likelihoods(
             np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
         )
         return both[:n] - both[n:]
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the gradient summed over each chain's batch, -> (n, d)."""
+        """Compute the gradient summed over the batch of each chain, shape (n, d)."""
         return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Compute the log likelihood of all data, (n, d) -> (n,)."""
+        """Compute the log likelihood of all data at states (n, d), shape (n,)."""
 
         def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
             return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
@@ -85,7 +92,7 @@ class PosteriorModel:
         return self._over_data(thetas, total, lambda *given: self._log_likelihood(*given).sum(), sums, has_many)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Compute the gradient of the log likelihood of all data, (n, d) -> (n, d)."""
+        """Compute the gradient of the log likelihood of all data at states (n, d)."""
 
         def block_sum(theta: Floats, *block: Array) -> Floats:
             return _shaped(self.posterior.grad_log_likelihood(theta, *block), theta.shape, "grad_log_likelihood")
@@ -94,7 +101,7 @@ class PosteriorModel:
         return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients, has_many)
 
     def differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
-        """Yield the differences of log likelihoods of all data, (N,), per pair of states."""
+        """Yield the N differences of log likelihoods of all data for each pair of states."""
         for theta, other in zip(thetas, others, strict=True):
             first, second = (
                 np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
@@ -102,7 +109,10 @@ class PosteriorModel:
             yield first - second
 
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
-        """Evaluate a function for each chain, by its many-chain form if it has one."""
+        """Evaluate a function for each chain.
+
+        If the function has a form for many chains, it is used.
+        """
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:
             return _shaped(many(thetas, *batches), shape, f"{name}_many")
@@ -122,7 +132,10 @@ class PosteriorModel:
         sums: Callable[[Floats, tuple[Array, ...]], Floats],
         has_many: bool,
     ) -> Floats:
-        """Fill ``total``, with several chains per call for small data."""
+        """Fill ``total``.
+
+        For small data, a call evaluates several chains.
+        """
         if has_many and self._together:
             if not self._copies:
                 self._copies = tuple(np.repeat(np.asarray(array)[None], self._together, axis=0) for array in self.data)
@@ -141,7 +154,10 @@ class PosteriorModel:
 
 
 class TargetModel:
-    """Target without data; its log density replaces the likelihood of one data point."""
+    """Target without data.
+
+    Its log density replaces the likelihood of one data point.
+    """
 
     size = 1
 
@@ -163,7 +179,10 @@ class TargetModel:
         return np.array([self.target.log_density(theta[None])[0] for theta in thetas], dtype=np.float64)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Compute the score chain by chain; zero outside the support."""
+        """Compute the score chain by chain.
+
+        The score is zero outside the support.
+        """
         gradients = np.zeros(thetas.shape)
         inside = np.flatnonzero(np.isfinite(self.log_prior(thetas)))
         for k in inside.tolist():
@@ -200,12 +219,14 @@ def as_posterior_model(posterior: Target) -> PosteriorModel:
 
 
 def start_states(target: Target, start: Any, chains: int) -> Floats:
-    """Return the initial states of the chains, (K, d): zeros, or ``start``.
+    """Return the initial states of the chains, shape (K, d).
+
+    They are zeros if ``start`` is None.
 
     Raises
     ------
     UsageError
-        If the dimension is unknown, or start has another shape or a non-finite value.
+        If the dimension is unknown, or if start has another shape or a non-finite value.
     """
     if start is None:
         if target.dim is None:
@@ -218,7 +239,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
     if states.shape not in {(dim,), (chains, dim)} or not dim:
         d = target.dim or "d"
         raise UsageError(f"`start` must have shape ({d},) or (chains, d) = ({chains}, {d}); got {states.shape}")
-    return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # contiguous rows for compiled code
+    return np.array(np.broadcast_to(states, (chains, dim)), order="C")  # compiled code requires contiguous rows
 
 
 def failure(chain: int, step: int, text: str) -> InputError:
@@ -227,7 +248,10 @@ def failure(chain: int, step: int, text: str) -> InputError:
 
 
 def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array, what: str) -> None:
-    """Raise InputError with chain, step and state if a state is not finite."""
+    """Raise InputError if a state is not finite.
+
+    The error states the chain, the step and the state.
+    """
     if math.isfinite(np.add.reduce(states, axis=None)) or np.isfinite(states).all():
         return
     row = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
@@ -238,7 +262,10 @@ def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequenc
 def require_gradients(
     gradients: Floats, states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array
 ) -> None:
-    """Raise InputError with chain, step and state if the gradient at a state is NaN."""
+    """Raise InputError if the gradient at a state is NaN.
+
+    The error states the chain, the step and the state.
+    """
     if not np.isnan(gradients).any():
         return
     row = int(np.flatnonzero(np.isnan(gradients).any(axis=1))[0])
@@ -282,7 +309,7 @@ def not_a_number(chain: int, step: int, what: str, value: float, proposed: Float
 
 
 def lost(chain: int, proposals: int, state: Floats) -> InputError:
-    """Return the error of a chain that proposes only states outside the support."""
+    """Return the error of a chain with only proposals outside the support."""
     return InputError(
         f"chain {chain + 1}: the last {proposals} proposals from {show_state(state)} were outside the support; use a "
         "smaller proposal scale or step, or another start"
@@ -300,7 +327,7 @@ def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """Require the shape of an array that a user's function returned."""
+    """Check the shape of an array that a user's function returned."""
     array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
         raise InputError(f"`{name}` must return an array of shape {shape}; got {array.shape}")

@@ -1,13 +1,14 @@
 """Minibatches of data for the tests and gradients of chains.
 
-**Minibatches** are drawn without replacement, in slices of a random order of the data. Each test or step continues
-where the previous one of its chain stopped, and wraps around at the end. It therefore reads each data point at most
-once. After the end, the next test starts a new order. This avoids a permutation of N numbers per step.
+**Minibatches** are drawn without replacement. They are slices of a random order of the data. Each test or step
+continues in the order where the previous one of its chain stopped, and it wraps around at the end. It therefore reads
+each data point at most once. After the end of the order, the next test starts a new order. This method avoids a
+permutation of N numbers per step.
 
 Each chain has separate orders, so the results do not depend on the order of the rows. If chains shared an order, they
 would always read neighboring data together, and the noise of these minibatches would bias all chains in the same way.
 For up to 2^15 data points, a chain stores a list of the data and shuffles it as far as it is read. For larger data, the
-lists of a hundred chains might take 400 MB, and orders are computed: see `random_order_kernels`.
+lists of a hundred chains might require 400 MB, and the orders are computed instead: see `random_order_kernels`.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Walk(NamedTuple):
     place : ndarray of `PLACE`, shape (K,)
         Position of each chain.
     order : ndarray of int32, shape (K, N) or (K, 0)
-        Lists of the data, each shuffled as it is read; empty if orders are computed.
+        List of the data points for each chain, which is shuffled as it is read. It is empty if the orders are computed.
     tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
-        Tables of computed orders.
+        Tables of the computed orders.
     """
 
     place: Array
@@ -107,25 +108,27 @@ class DataWalk:
             end_readings(self._walk, no_chains)
 
     def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Return the next ``rows`` data points of these chains, (n, rows, ...)."""
+        """Return the next ``rows`` data points of these chains, shape (n, rows, ...)."""
         index = np.empty((len(chains), rows), dtype=np.int64)
         self._rows_of_chains(self._walk, chains, index)
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def close(self, chains: Integers) -> None:
-        """End the tests of these chains; chains at the end of their orders get new ones."""
+        """End the tests of these chains, and start new orders for chains at an end."""
         self._end_readings(self._walk, chains)
 
 
-# Sizes of the slices that a chain reads, in floats and in rows. They must not depend on the number of chains.
+# Size of the slices that a chain reads, in floats and in rows. These numbers must not depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
-# Floats of data that several chains read in one call.
+# Number of floats of data that several chains read in one call.
 _TOGETHER_FLOATS = 1 << 20
 
 
 class Seen:
-    """Count, mean and squared deviations of the l_i read by the tests of n moves.
+    """Statistics of the l_i that the tests of n moves have read.
+
+    They are the count, the mean and the sum of squared deviations.
 
     Parameters
     ----------
@@ -147,7 +150,10 @@ class Seen:
 
 
 class MinibatchReader:
-    """Reader of a posterior's data; a test reads each data point at most once."""
+    """Reader of the data of a posterior.
+
+    A test reads each data point at most once.
+    """
 
     def __init__(self, model: PosteriorModel, seeds: Sequence[int]) -> None:
         self._model = model
@@ -157,7 +163,7 @@ class MinibatchReader:
         self.close = self._walk.close
 
     def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:
-        """Read data for these tests, slice by slice, until each has read its size."""
+        """Read data for these tests, one slice at a time, until each has read its size."""
         while (lacking := sizes > seen.count[rows]).any():
             rows, sizes = rows[lacking], sizes[lacking]
             slices = np.minimum(sizes - seen.count[rows], self._longest)

@@ -1,8 +1,8 @@
 """Metropolis-Hastings chains, with any proposal and any acceptance test.
 
 Each round advances every active chain by one step. The chain proposes a state, and its test reads data in stages until
-it decides. A chain ends when it reaches its number of draws or budget. Stopping all chains at the same time would
-interrupt long tests and bias the draws.
+it decides. A chain ends when it reaches its number of draws or its budget. If all chains stopped at the same time, long
+tests would be interrupted, and the draws would be biased.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Lang
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
-# A chain is stopped after this number of consecutive proposals outside the support, which cost no evaluations.
+# A chain is stopped after this number of consecutive proposals outside the support, because they cost no evaluations.
 _LOST = 100_000
 
 
@@ -52,7 +52,7 @@ def run_chains(
     options : RunOptions
         Options of the run.
     temperature : float
-        T, which divides the log likelihood.
+        Temperature T, which divides the log likelihood.
 
     Returns
     -------
@@ -62,9 +62,9 @@ def run_chains(
     Raises
     ------
     UsageError
-        If an option is out of range, the budget is too small for one step, or it ends before the first draw.
+        If an option is out of range, if the budget is too small for one step, or if it ends before the first draw.
     InputError
-        If a function of the target returns an invalid shape or NaN, or a state is not finite.
+        If a function of the target returns an invalid shape or NaN, or if a state is not finite.
     """
     _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
     _require(test, "test", "decide", "MetropolisTest()")
@@ -97,13 +97,13 @@ class Run:
         self._noise_width = proposal.noise_width(dim)
         self.first_batch = min(test.first_batch(size), size)
         self._gradient_batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
-        # a gradient on all data has no additional cost if the test reads all data
+        # if the test reads all data, a gradient on all data has no additional cost
         full_gradient = size if proposal.needs_gradient and not self.reads_all else 0
         self.proposal_cost = self._gradient_batch or full_gradient
         options.require_budget(self.first_batch + self.proposal_cost)
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        # a copy, because an array returned by a user's function may be read-only or shared
+        # this is a copy, because an array returned by a user's function may be read-only or shared
         self.log_prior = np.array(self.model.log_prior(self.states))
         models.require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 
@@ -162,7 +162,7 @@ class Run:
         proposed, ratio = self.proposal.propose(states, self._moves.take(live, step), gradient)
         models.require_states(proposed, live, step, "the proposed state")
         log_prior = self.model.log_prior(proposed)
-        # the log ratio of a proposal outside the support may be any value
+        # the log ratio of a proposal outside the support may have any value
         offset = np.where(log_prior == -np.inf, -np.inf, log_prior - self.log_prior[live] + ratio)
         models.require_numbers(offset, live, step, proposed, "the log prior or the log ratio of the proposal")
         level, normal = self._levels.take(live, step)[:, 0], self._normals.take(live, step).sum(axis=1)
@@ -184,10 +184,12 @@ class Run:
         self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
-        """Decide the moves in these rows; return which are accepted, and diagnostics.
+        """Decide the moves in these rows.
 
-        ``given`` are offset, temperature, level and normal number of each move. Other rows are rejected without a test,
-        and their diagnostics are NaN.
+        Return which of them are accepted, and the diagnostics.
+
+        The tuple ``given`` contains the offset, the temperature, the level and the normal number of each move. The
+        moves in other rows are rejected without a test, and their diagnostics are NaN.
         """
         test, size, chain, bound = self.test, self.model.size, seen.chain, np.zeros(len(seen.chain))
         accepted = np.zeros(len(chain), dtype=bool)
@@ -226,7 +228,7 @@ class Run:
 def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest) -> bool:
     """Return True if the posterior, the proposal and the test are compiled.
 
-    Other chains, such as those with a user-defined test or proposal, advance together in NumPy and give the same
+    Other chains, such as those with a user-defined test or proposal, are advanced together in NumPy and give the same
     results.
     """
     if posterior.compiled_terms is None or type(proposal) not in (RandomWalk, Langevin):

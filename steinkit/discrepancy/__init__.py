@@ -1,1 +1,1 @@
-"""Discrepancies between a sample and its target, and shared modules."""
+"""Discrepancies between a sample and its target, and the modules that they share."""

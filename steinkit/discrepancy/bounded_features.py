@@ -1,36 +1,38 @@
 """Bounded features for the shape of coordinates and for dependence.
 
-They detect dependence of third degree, and small errors that are spread over all pairs.
+These features detect dependence of third degree, and small errors that are spread over all pairs.
 
-With c = z - m', where m' is the median of *the other half* of the draws, and the bump g = exp(-c^2), the Langevin
-operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps fields f to functions of mean zero:
+Let c = z - m', where m' is the median of *the other half* of the draws, and let g = exp(-c^2) be the bump function. The
+Langevin operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps the following fields f to functions of mean
+zero:
 
     shape     g_j (t_j - 2 c_j)                    f = g_j e_j                  position of the mode of x_j
               g_j (c_j t_j + 1 - 2 c_j^2)          f = c_j g_j e_j              height of the mode of x_j
     location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
     spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
-The bump is bounded, which limits the effect of heavy tails, and even, because the moments already test correlations.
-Bumps of half this width detect shapes and dependence better than bumps of twice the width. With boundary factors t
-becomes b, and 1 becomes a_j if f is differentiated in x_j.
+The bump function is bounded, which limits the effect of heavy tails. It is even, because the moments already test
+correlations. Bumps of half this width detect errors of shape and dependence better than bumps of twice the width. If
+there are boundary factors, b replaces t, and a_j replaces 1 where f is differentiated in x_j.
 
 There are 2 d features of the first two kinds and 2 d (d - 1) of the others. Their means and variances are products of
-matrices. Autocorrelation times, which take longer, are computed only for features that may have the largest |z|; the
-other features have a smaller |z| even with the median time of their kind. All pairs are tested in every dimension: a
-selection of pairs on one half of the draws would reduce every z by a factor sqrt(2), which costs more power than the
-Bonferroni correction for all pairs.
+matrices. The computation of autocorrelation times takes longer. They are computed only for features that may have the
+largest |z|. The other features have a smaller |z| even with the median time of their kind. All pairs are tested in
+every dimension. If pairs were selected on one half of the draws, every z would be smaller by a factor sqrt(2), which
+reduces the power more than the Bonferroni correction for all pairs.
 
-**All pairs together.** Many small errors may be detectable only together. By Stein's identity E (x_i - m_i) s_j = 0 for
-draws from the target, if i != j and x_j has no bounds. An error of one pair is detectable in its mean M_ij. An error
-that is spread over all pairs, such as the missing correlations of a mean-field fit in d dimensions, may be about one
-standard error in each of the d (d - 1) means, and is detectable in the sum of their squares. The statistic uses the
-means M_b over batches b of the draws and omits the products of a batch with itself, which contain noise:
+**All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
+for draws from the target if i != j and x_j has no bounds. An error of one pair is detectable in the mean M_ij of this
+product. An error may also be spread over all pairs, such as the missing correlations of a mean-field fit in d
+dimensions. It may then be about one standard error in each of the d (d - 1) means, and it is detectable in the sum of
+their squares. The statistic uses the means M_b over batches b of the draws. It omits the products of a batch with
+itself, because they contain noise:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
-where b and c are separate if they are different and not neighbors in one chain, which excludes autocorrelation between
-batches. Under the target the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third cumulant
-8 tr G^3. A gamma distribution (Pearson's type III) with these moments is fitted.
+where b and c are separate if they are different and not neighbors in one chain. This excludes autocorrelation between
+batches. Under the target, the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third cumulant 8 tr
+G^3. The p-value is computed from a gamma distribution (Pearson's type III) with these moments.
 """
 
 from __future__ import annotations
@@ -54,15 +56,15 @@ BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
 _SHARES = {"shapes": 0.28, "even pairs": 0.72}  # shares of the level, chosen for power
-_FOR_MEDIAN = 64  # features in the median time of a kind
-_AT_ONCE = 32  # features per computation of times
-_KEPT = 2.5  # smallest |z| of a listed feature
-_MOST_BLOCKS = 4  # blocks of features beyond those that may have the largest |z|
+_FOR_MEDIAN = 64  # number of features in the median time of a kind
+_AT_ONCE = 32  # number of features for which times are computed together
+_KEPT = 2.5  # smallest |z| of a reported feature
+_MOST_BLOCKS = 4  # number of blocks of features beyond those that may have the largest |z|
 _MOST_KEPT = 16
-_HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding
-_TOGETHER = 1 << 13  # draws combined at a time
+_HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding errors
+_TOGETHER = 1 << 13  # number of draws combined at a time
 _DOING = "bounded moments were computed"
-_VALUES = 1 << 22  # numbers per computation of times
+_VALUES = 1 << 22  # largest number of values for which times are computed together
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class BoundedFeature:
         The coordinate j, or i and j for a feature of x_j given |x_i|.
     mean, z : float
     p_value : float
-        p-value corrected for the number of bounded features.
+        p-value, corrected for the number of bounded features.
 
     Examples
     --------
@@ -102,7 +104,7 @@ class BoundedMoments:
     Attributes
     ----------
     p_value : float
-        Bonferroni-adjusted p-value; the two groups of features have unequal shares of the level.
+        Bonferroni-adjusted p-value. The two groups of features have unequal shares of the level.
     largest : tuple of BoundedFeature
         At most sixteen features with large z-scores, in ascending order of their p-values.
 
@@ -150,7 +152,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
 
 
 def _centre(points: Floats, draws: Draws) -> None:
-    """Subtract the medians of the other half from each half."""
+    """Subtract from each half of the draws the medians of the other half."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
         points[:, half] -= centre[:, None]
@@ -166,7 +168,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Centered points, drift and diffusion by coordinate, and the draws' weights."""
+    """Centered points, drift and diffusion by coordinate, and weights of the draws."""
 
     centred: Floats
     drift: Floats
@@ -174,7 +176,10 @@ class _Fields:
     shares: Floats
 
     def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
-        """Compute features, shape (k, n), for k pairs of coordinates; i = j for shapes."""
+        """Compute the features of k pairs of coordinates, shape (k, n).
+
+        The features of shape have i = j.
+        """
         if kind in _OWN:
             return self._own(kind, j, slice(None))
         even = _bump(self.centred[i])
@@ -197,7 +202,7 @@ class _Fields:
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
         """Return the means of the features of a kind, and their variances.
 
-        The variances are those for independent draws. The coordinates of the features are returned as well.
+        The variances assume independent draws. The coordinates of the features are returned as well.
         """
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))
@@ -269,16 +274,16 @@ def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: 
     return np.concatenate(found)
 
 
-_BATCHES = 16  # total number; with more than 16 chains, every sixteenth chain belongs to the same batch
-_FEWEST = 4  # draws per batch
+_BATCHES = 16  # total number of batches; with more than 16 chains, every sixteenth chain belongs to the same batch
+_FEWEST = 4  # number of draws per batch
 _BLOCK_FLOATS = 1 << 22
 
 
 def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
     """Return the p-value of the test of all pairs together.
 
-    The result is None for one coordinate, for weighted draws, if all coordinates have bounds, or if there are too few
-    draws.
+    The result is None if there is only one coordinate, if the draws are weighted, if all coordinates have bounds, or if
+    there are too few draws.
 
     Parameters
     ----------
@@ -291,7 +296,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     if dim == 1 or not free.any() or draws.is_weighted or len(batches) < _BATCHES // 2:
         return None
     centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
-    scores /= np.abs(scores).max() or 1.0  # to avoid overflow of squares
+    scores /= np.abs(scores).max() or 1.0  # this avoids an overflow of squares
     products = np.zeros((len(batches), len(batches)))
     with one_thread_in_libraries():
         width = max(1, _BLOCK_FLOATS // (len(batches) * dim))
@@ -308,7 +313,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
 
 
 def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
-    """Yield chain, position in the chain and rows of every batch."""
+    """Yield the chain, the position in the chain and the rows of every batch."""
     groups = [np.concatenate([np.r_[each] for each in chains[k::_BATCHES]]) for k in range(min(len(chains), _BATCHES))]
     for k, rows in enumerate(groups):
         for place, part in enumerate(np.array_split(rows, max(1, round(_BATCHES / len(chains))))):
@@ -317,7 +322,7 @@ def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
 
 
 def _tail(products: Floats) -> float:
-    """Return the probability of a sum of this size or larger with random signs.
+    """Return the probability of a sum of this size or larger under random signs.
 
     The matrix of products has a zero diagonal.
     """

@@ -1,4 +1,4 @@
-"""Brackets: proved lower and upper bounds of a number."""
+"""Brackets, which are proved lower and upper bounds of a number."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Found = TypeVar("Found", bound=Any)
 
 
 class Bracketed(BracketResult):
-    """Result of a measure that lies in a bracket [lower, upper]."""
+    """Result of a measure with a bracket [lower, upper]."""
 
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and the wall time for JSON.
 
-        This is the form of ``steinkit score --json``.
+        The result has the form of ``steinkit score --json``.
 
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -49,7 +49,7 @@ class Bracketed(BracketResult):
         }
 
     def _details(self) -> dict[str, Any]:
-        """Return further JSON entries of a measure."""
+        """Return further JSON entries of the measure."""
         return {}
 
     @property
@@ -93,7 +93,7 @@ class Measured(Bracketed):
 def relative_width(lower: float, upper: float) -> float:
     """Return the relative width of a bracket, (upper - lower) / upper.
 
-    It is 0 if both bounds are equal, and 1 if the upper bound is infinite.
+    The width is 0 if both bounds are equal, and 1 if the upper bound is infinite.
     """
     if math.isinf(upper):
         return 1.0
@@ -103,7 +103,7 @@ def relative_width(lower: float, upper: float) -> float:
 def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
     """Raise CrossedBracketError if the bounds contradict each other.
 
-    The lower bound then exceeds the upper one, or one of them is NaN.
+    In this case, the lower bound exceeds the upper bound, or one of them is NaN.
     """
     if not lower <= upper:
         raise CrossedBracketError(lower, upper, **evidence)
@@ -122,7 +122,7 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
     """Return the bracket of a sum from the brackets of its terms, rounded outwards.
 
-    A sum may overflow if its terms are non-negative.
+    The sum may overflow if its terms are non-negative.
     """
     low, high = list(lower), list(upper)
     below, above = exact_sum(low), exact_sum(high)
@@ -136,16 +136,19 @@ def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[flo
 def exact_sum(terms: list[float] | Floats) -> float:
     """Return the correctly rounded sum.
 
-    It is infinite if it overflows or contains infinities of both signs.
+    The sum is infinite if it overflows or contains infinities of both signs.
     """
     try:
-        return math.fsum(np.asarray(terms).tolist())  # faster than iterating over NumPy scalars
+        return math.fsum(np.asarray(terms).tolist())  # this is faster than an iteration over NumPy scalars
     except (OverflowError, ValueError):
         return math.inf
 
 
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:
-    """Return ``end * 2**exponent``, rounded down (or up) if it is not a double."""
+    """Return ``end * 2**exponent``, rounded outwards if it is not a double.
+
+    It is rounded up if ``up`` is True, and down otherwise.
+    """
     with np.errstate(over="ignore", under="ignore"):
         scaled = float(np.ldexp(end, exponent))
         if float(np.ldexp(scaled, -exponent)) == end:
@@ -164,11 +167,11 @@ def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
     Parameters
     ----------
     result : Bracketed
-        A dataclass with the fields `tolerance` and `warnings`.
+        Result of a measure, which is a dataclass with the fields `tolerance` and `warnings`.
     name : str
         Name of the bracketed number, for messages.
     cause : str
-        Cause of the width, in parentheses, or "".
+        Cause of the width, in parentheses, or an empty string.
     remedy : str
         Advice in one sentence, without the final period.
 

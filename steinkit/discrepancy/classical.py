@@ -24,14 +24,14 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import UnitsLike
 
-_SECONDS_TO_SET_UP = 4e-5  # time per point in CVXPY, which ignores the time limit
+_SECONDS_TO_SET_UP = 4e-5  # time per point in CVXPY, to which the time limit does not apply
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassicalSteinDiscrepancy(Measured):
     """Classical Stein discrepancy of a sample, with bracket and Stein function.
 
-    The n points are the distinct points of the sample in order of first appearance.
+    The n points are the distinct points of the sample, in the order of their first appearance.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ClassicalSteinDiscrepancy(Measured):
     units : Units
         Units of the bracket and the Stein factors.
     stein_factors : tuple of float
-        Bounds (c1, c2, c3) on g, on its derivative and on the Lipschitz constant of the derivative.
+        Bounds (c1, c2, c3) of g, of its derivative, and of the Lipschitz constant of the derivative.
     tolerance : float
         Requested relative width of the bracket.
     seconds : dict of str to float
@@ -79,7 +79,7 @@ class ClassicalSteinDiscrepancy(Measured):
     def test_function(self) -> Floats:
         """Test function h = g score + g' at the points, shape (n,).
 
-        Its mean is 0 under the target and `lower` over the sample.
+        The mean of h is 0 under the target, and `lower` over the sample.
         """
         with np.errstate(over="ignore"):
             return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
@@ -101,16 +101,17 @@ def classical_stein_discrepancy(
 ) -> ClassicalSteinDiscrepancy:
     """Compute the classical Stein discrepancy of a one-dimensional sample.
 
-    It is the largest mean of h = g score + g' over the sample for *all* functions g with |g| <= c1, |g'| <= c2 and
-    g' Lipschitz with constant c3 that vanish at the finite bounds of the support. The graph Stein discrepancy restricts
-    g only between the points of the sample, and is never smaller. For some Stein factors the classical discrepancy is
-    related to the Wasserstein distance: with (1/2, 1/2, 1) it equals the distance to the uniform distribution on
-    [0, 1], and with (1, 4, 2) it is an upper bound of the distance to the standard normal distribution.
+    The discrepancy is the largest mean of h = g score + g' over the sample. The maximum is over *all* functions g with
+    |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3 that vanish at the finite bounds of the support. The graph
+    Stein discrepancy restricts g only between the points of the sample, so it is never smaller. For some Stein factors,
+    the classical discrepancy is related to the Wasserstein distance. With (1/2, 1/2, 1), it equals the distance to the
+    uniform distribution on [0, 1]. With (1, 4, 2), it is an upper bound of the distance to the standard normal
+    distribution.
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, 1) or (chains, draws, 1)
-        The sample, in any form that `as_sample` accepts. Repeated points are merged and their weights added.
+        The sample, in any form that `as_sample` accepts. Repeated points are merged, and their weights are added.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n,) or (n, 1), optional
@@ -118,12 +119,13 @@ def classical_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (2,) or (1, 2), optional
-        Lower and upper bound of the support; default: those of the target.
+        Lower and upper bound of the support. The default is the bounds of the target.
     units : {"raw", "own"}, array_like of shape (1,), Units or mapping, default "raw"
-        Scale by which draws are divided and scores multiplied: 1, the standard deviation of the draws, or a scale as an
-        array or by name, ``{"scale": {...}}``. The bracket and the Stein factors refer to the scaled draws.
+        Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviation of
+        the draws ("own"), or a given scale, as an array or by name, ``{"scale": {...}}``. The bracket and the Stein
+        factors refer to the scaled draws.
     stein_factors : tuple of three floats, default (1, 1, 1)
-        Bounds (c1, c2, c3) on g, on its derivative and on the Lipschitz constant of the derivative.
+        Bounds (c1, c2, c3) of g, of its derivative, and of the Lipschitz constant of the derivative.
     tolerance : float, default 1e-6
         Largest accepted relative width of the bracket, (upper - lower) / upper.
     max_seconds : float, optional
@@ -132,17 +134,18 @@ def classical_stein_discrepancy(
     Returns
     -------
     ClassicalSteinDiscrepancy
-        The bracket, and an optimal g with its derivative at the draws.
+        The bracket, and an optimal function g with its derivative at the draws.
 
     Raises
     ------
     UsageError
-        If the sample has several dimensions (use `graph_stein_discrepancy`), or an argument is not valid.
+        If the sample has several dimensions, or if an argument is not valid. For several dimensions, use
+        `graph_stein_discrepancy`.
     InputError
-        If sample, scores and support are not consistent, not finite, or contain nonzero values outside 1e-100 to 1e100
-        in size.
+        If sample, scores and support are not consistent or not finite, or if they contain nonzero values outside 1e-100
+        to 1e100 in size.
     SolverError
-        If the relative width of the bracket exceeds 10 %; the error has the bounds as attributes.
+        If the relative width of the bracket exceeds 10 %. The error has the bounds as attributes.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -177,8 +180,8 @@ def classical_stein_discrepancy(
             "use graph_stein_discrepancy"
         )
     order = np.argsort(data.points.points[:, 0])
-    # The units 2^length of points, near sqrt(c1 / c3), and 2^height of g, near c1, make solver and proof accurate. The
-    # optimum is 2^(length - height) times that in the original units.
+    # The units 2^length of points, near sqrt(c1 / c3), and 2^height of g, near c1, make the solver and the proof
+    # accurate. The optimum is 2^(length - height) times that in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
     given = (factors.value, factors.gradient, factors.smoothness)

@@ -1,15 +1,17 @@
 """Proved bounds of the classical program from the result of a cone solver.
 
-**Lower bound.** A function of the class, integrated from gap to gap, proves a lower bound. The scaled bends u and turns
-v of any answer, with an initial slope and value, *define* gamma and Gamma by the equations of `classical_program`,
+**Lower bound.** A function of the class, which is integrated from gap to gap, proves a lower bound. The scaled bends u
+and turns v of any result of the solver, with an initial slope and value, *define* gamma and Gamma by the equations of
+`classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
-This is accurate over short gaps, where rounding errors would dominate u if it were computed from gamma and Gamma. Next
-to a bound at distance a the value is gamma = a Gamma + c3 a^2 u. Between two bounds a linear function is added, which
-does not change u and v and makes the sum vanish at both bounds. The recursion is computed in integers, in units small
-enough to represent all gaps exactly. The functions of the class form a convex set around zero. Each component of the
-program is therefore scaled down until every restriction holds, with an allowance for rounding.
+This construction is accurate over short gaps. If u were computed from gamma and Gamma, rounding errors would dominate
+it. Next to a bound of the support at distance a, the value is gamma = a Gamma + c3 a^2 u. Between two bounds, a linear
+function is added. It does not change u and v, and it makes the sum vanish at both bounds. The recursion is computed in
+integers, in a unit that is small enough to represent all gaps exactly. The functions of the class form a convex set
+around zero. Each component of the program is therefore scaled down until every restriction holds, with an allowance for
+rounding.
 
 **Upper bound.** By weak duality all multipliers lambda, mu of the equations of `classical_program` for gamma and Gamma,
 and all rho >= 0 of its inequalities for t_+, t_-, prove that the optimum is at most
@@ -42,11 +44,12 @@ from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats
 
-_ROUNDING = 2.0**-48  # relative; covers the double precision operations on a term, and the rounding of an exact sum
-_TINY = 2.0**-900  # exceeds the total underflow of all terms
+# this relative margin covers the double precision operations on a term and the rounding of an exact sum
+_ROUNDING = 2.0**-48
+_TINY = 2.0**-900  # this exceeds the total underflow of all terms
 _HALVINGS = 60
-_MARGIN = 1e-14  # for cones with a left-hand side that is a sum of four terms of order one
-_BITS = 800  # lengths and slopes are in units of 2^-800, values in units of 2^-1601
+_MARGIN = 1e-14  # margin for cones with a left-hand side that is a sum of four terms of order one
+_BITS = 800  # lengths and slopes are in units of 2^-800, and values are in units of 2^-1601
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
@@ -103,7 +106,8 @@ def function_of(
     turns = [math.floor(c3 * k * Fraction(v)) for k, v in zip(h, turn.tolist(), strict=True)]
     bends = [math.floor(c3 * k * k * Fraction(u)) for k, u in zip(h, bend.tolist(), strict=True)]
     starts, heights = _whole(slope, _BITS), _whole(value, 2 * _BITS + 1)
-    ends = {end[2]: (h[k] // 2, bends[k] // 2) for k, end in enumerate(program.ends, start=len(inner))}  # a, c3 a^2 u
+    # these are a and c3 a^2 u
+    ends = {end[2]: (h[k] // 2, bends[k] // 2) for k, end in enumerate(program.ends, start=len(inner))}
     value, slope = value.copy(), slope.copy()
     for first, stop in pairwise(program.starts.tolist()):
         left, right = ends.get(1.0) if first == 0 else None, ends.get(-1.0) if stop == n else None
@@ -133,14 +137,14 @@ def _whole(numbers: Floats, bits: int) -> list[int]:
 def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:
     """Return the largest admissible multiple of the function at each point.
 
-    The multiple is common to all points of a component and found by bisection.
+    The multiple is the same for all points of a component, and it is found by bisection.
     """
     c, n_inner = program.factors, len(program.inner)
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
-    real = program.lengths > 0.0  # a draw on a bound has no further restriction
+    real = program.lengths > 0.0  # if a draw lies on a bound, there is no further restriction
     width = np.where(real, c.smoothness * program.lengths, 1.0)
     mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 
@@ -150,7 +154,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
         top = at_points * np.abs(value) / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
         bad_points = ~((steep <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
         bad_gaps = np.zeros(len(left), dtype=bool)
-        for sign in (1.0, -1.0):  # the upper and the lower envelope
+        for sign in (1.0, -1.0):  # these are the upper and the lower envelope
             peak = at_gaps * sign * mean + 2.0**-50 * c.gradient
             cut = np.maximum(0.5 + (peak - c.gradient) / width, 0.0)
             full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * sign * at_gaps * bend
@@ -167,7 +171,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
 
 
 def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floats) -> float:
-    """Return the upper bound of the optimum by these multipliers, rounded up."""
+    """Return the upper bound of the optimum for these multipliers, rounded up."""
     c, h = program.factors, program.lengths
     D, M, E = program.matrices
     torque, cuts = np.where(np.arange(len(h)) < len(program.inner), torque, 0.0), cut.sum(axis=0)

@@ -1,19 +1,21 @@
 """Second-order cone program of the classical Stein discrepancy in one dimension.
 
-Let x_1 < ... < x_n have weights q and scores s, and let g run over the functions with |g| <= c1, |g'| <= c2 and g'
+Let x_1 < ... < x_n have weights q and scores s. Let g run over the functions with |g| <= c1, |g'| <= c2 and g'
 Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
-points belong to such a function if and only if |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2 c3), and over each
-gap of length h the integral of g' lies between those of its lower and upper envelope [1]_. In scaled variables u, v:
+points belong to such a function if and only if three conditions hold: |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2
+c3), and over each gap of length h the integral of g' lies between the integrals of its lower and upper envelope [1]_.
+In the scaled variables u and v, these conditions are
 
     gamma' - gamma = h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,      Gamma' - Gamma = c3 h v,
     v^2 + 4 t^2 + 2 u <= 1,   t >= 1/2 + ((Gamma + Gamma') / 2 - c2) / (c3 h),    t >= 0,
     v^2 + 4 t^2 - 2 u <= 1,   t >= 1/2 - ((Gamma + Gamma') / 2 + c2) / (c3 h),    t >= 0,
 
-where t truncates an envelope at slope c2 or -c2. A bound at distance a from the outermost point is represented by the
-gap of length h = 2 a to the mirror image of that point, where the odd continuation of g has value -gamma and slope
-Gamma: v = 0. In the raw variables the coefficients of short gaps are of order h^2, below the accuracy of cone solvers;
-here all coefficients outside the two equations are of order one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds
-no restriction and splits the program into components. The optimum of a component with one point has a closed form.
+where t truncates an envelope at the slope c2 or -c2. A bound at distance a from the outermost point is represented by a
+gap of length h = 2 a to the mirror image of that point. The odd continuation of g has the value -gamma and the slope
+Gamma there, so v = 0. In the raw variables, the coefficients of short gaps are of order h^2, which is below the
+accuracy of cone solvers. In the scaled variables, all coefficients outside the two equations are of order one. A gap of
+at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds no restriction and splits the program into components. The optimum of a
+component with one point has a closed form.
 
 References
 ----------
@@ -44,10 +46,10 @@ class ClassicalProgram:
     Attributes
     ----------
     points, weights, scores : ndarray, shape (n,)
-        Strictly increasing points, with weights and scores.
+        Strictly increasing points, and their weights and scores.
     factors : SteinFactors
     bounds : tuple of float
-        Bounds of the support; infinite if there are none.
+        Bounds of the support. They are infinite if there are none.
     """
 
     points: Floats
@@ -64,26 +66,26 @@ class ClassicalProgram:
 
     @property
     def steepest(self) -> float:
-        """Largest slope at a point, min(c2, sqrt(2 c1 c3))."""
+        """Largest slope at a point, which is min(c2, sqrt(2 c1 c3))."""
         c = self.factors
         return min(c.gradient, math.sqrt(2.0 * c.value) * math.sqrt(c.smoothness))
 
     @cached_property
     def starts(self) -> Integers:
-        """First point of each component, followed by n."""
+        """Index of the first point of each component, followed by n."""
         cuts = np.flatnonzero(np.diff(self.points) >= self.reach) + 1
         return np.concatenate([[0], cuts, [len(self.points)]]).astype(np.int64)
 
     @cached_property
     def inner(self) -> Integers:
-        """Left points of the restricting gaps between points, in order."""
+        """Left points of the gaps that add a restriction, in order."""
         return np.flatnonzero(np.diff(self.points) < self.reach).astype(np.int64)
 
     @cached_property
     def ends(self) -> tuple[tuple[int, float, float], ...]:
-        """Restricting bounds of the support as (point, distance, sign).
+        """Bounds of the support that add a restriction, as (point, distance, sign).
 
-        The sign times Gamma is the inward slope.
+        The product of the sign and Gamma is the inward slope.
         """
         low, high = float(self.points[0] - self.bounds[0]), float(self.bounds[1] - self.points[-1])
         found = ((0, low, 1.0), (len(self.points) - 1, high, -1.0))
@@ -98,7 +100,7 @@ class ClassicalProgram:
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """Matrices D, M and E, shape (gaps, n).
 
-        They give gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap.
+        The matrices give gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap.
         """
         at_point = sparse.eye_array(len(self.points), format="csr")
         left, right = at_point[self.inner], at_point[self.inner + 1]
@@ -113,18 +115,18 @@ class ClassicalProgram:
 class ConeAnswer:
     """Primal and dual variables that a cone solver returns.
 
-    They may be inaccurate: `classical_bounds` proves bounds from any values.
+    The variables may be inaccurate, because `classical_bounds` proves bounds from any values.
 
     Attributes
     ----------
     value, slope : ndarray, shape (n,)
-        gamma and Gamma.
+        The variables gamma and Gamma.
     bend, turn : ndarray, shape (gaps,)
-        u and v.
+        The variables u and v.
     tension, torque : ndarray, shape (gaps,)
         Multipliers of the equations for gamma and for Gamma.
     cut : ndarray, shape (2, gaps)
-        Multipliers of the inequalities for t, of the upper and the lower envelope.
+        Multipliers of the inequalities for t, for the upper and the lower envelope.
     status : str
     """
 
@@ -152,13 +154,15 @@ def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) ->
 
 
 def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnswer:
-    """Solve the program with Clarabel, and components of one point in closed form.
+    """Solve the program with Clarabel.
+
+    Components of one point are solved in closed form.
 
     Parameters
     ----------
     program : ClassicalProgram
     seconds : float
-        Time limit of Clarabel, which then returns no answer.
+        Time limit of Clarabel. If it is exceeded, there is no result.
     """
     import cvxpy as cp
 
@@ -186,14 +190,16 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     for sign, cut in (
         (1.0, over),
         (-1.0, under),
-    ):  # sum of (a x)^2 <= 1 + l x is equivalent to ||(l x, 2 a x)|| <= 2 + l x
+    ):  # the inequality sum of (a x)^2 <= 1 + l x is equivalent to ||(l x, 2 a x)|| <= 2 + l x
         limits.append(cp.SOC(2.0 - 2.0 * sign * bend, cp.vstack([2.0 * bend, 2.0 * turn, 4.0 * cut])))
         limits.append(cp.SOC(2.0 - sign * value / c.value, cp.vstack([value / c.value, curvature * slope])))
     objective = (coupled * pull / scale) @ value + (coupled * weights / scale) @ slope
     problem = cp.Problem(cp.Maximize(objective), rows + limits)
     options = _SOLVER if math.isinf(seconds) else _SOLVER | {"time_limit": max(seconds, 1e-3)}
-    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):  # raised if numbers overflow
-        warnings.simplefilter("ignore")  # "may be inaccurate": the proof determines the accuracy
+    # this error is raised if numbers overflow
+    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):
+        # the warning says that the result may be inaccurate, but the proof determines the accuracy
+        warnings.simplefilter("ignore")
         problem.solve(solver=cp.CLARABEL, **options)
 
     def found(numbers: Floats | None, size: int) -> Floats:

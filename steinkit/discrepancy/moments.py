@@ -1,8 +1,8 @@
-"""Moment Stein discrepancy: features with mean zero under the target.
+"""Moment Stein discrepancy, from features with mean zero under the target.
 
-**Features** have mean zero under every target. For a draw x with score s, in standard units z = (x - m) / sd and
-t = sd s, and for the Langevin operator T g = <g, s> + div g, polynomials g of degree one and three give, with
-c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
+**Features** are functions that have mean zero under every target. Consider a draw x with score s, in standard units z =
+(x - m) / sd and t = sd s. For the Langevin operator T g = <g, s> + div g, polynomials g of degree one and three give
+the following features, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k:
 
     whole    c.t + d                            g = c               total spread
              q (c.t + d) + 2 q' r^2             g = q c             tails,    q = (r^2/d) / (1 + r^2/(k d))
@@ -11,17 +11,17 @@ c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 / w_k,
              1 + u_k v_k                        g = u_k V_k         spread along principal axis k
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
 
-With r^2 in place of q, the tails have mean zero only if the target's variance is finite; exact draws of a t
-distribution with two degrees of freedom would appear to have light tails. The factor q is below k = 64 and does not
-change draws in the bulk.
+With r^2 in place of q, the tails have mean zero only if the variance of the target is finite. Exact draws of a t
+distribution with two degrees of freedom would then appear to have light tails. The factor q is below k = 64 and has
+little effect on most draws.
 
-The center m', the principal axes V and their variances w are those of *the other half* of the draws. Axes of the same
-draws would follow their noise (in 30 dimensions nearly all exact samples would be rejected), and a center of the same
-draws would bias the spread by one over the effective sample size.
+The center m', the principal axes V and their variances w are those of *the other half* of the draws. Axes computed from
+the same draws would follow their noise, and in 30 dimensions nearly all exact samples would be rejected. A center
+computed from the same draws would bias the spread by the inverse of the effective sample size.
 
-On a bounded support the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
+On a bounded support, the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
 The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
-(`steinkit.discrepancy.operators`): t becomes b, and 1 becomes a_j where g_j is differentiated,
+(`steinkit.discrepancy.operators`). In the features, b replaces t, and a_j replaces 1 where g_j is differentiated,
 
     c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
     b_j,   a_j + c_j b_j,   u_k (V'b)_k + sum_j a_j V_jk^2,   c_i b_j + c_j b_i.
@@ -65,11 +65,11 @@ FeatureKind = Literal["total spread", "tails", "location", "spread", "axis sprea
 GROUPS: tuple[Group, ...] = ("whole", "own", "pairs")
 OVERFLOW = "the moments overflow: rescale draws and scores"
 
-_SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding
+_SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST_RADIUS = 64.0  # k, the upper bound of q
-_FEATURES = 64  # features per block, at most
-_VALUES = 1 << 22  # numbers per block, 32 MB
-_TOGETHER = 1 << 13  # draws combined at a time
+_FEATURES = 64  # largest number of features per block
+_VALUES = 1 << 22  # number of values per block, which use 32 MB
+_TOGETHER = 1 << 13  # number of draws combined at a time
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class Feature:
     ----------
     kind : {"total spread", "tails", "location", "spread", "axis spread", "dependence"}
     coordinates : tuple of int
-        The coordinate, the pair, or the number of the principal axis; empty for features of all coordinates.
+        The coordinate, the pair, or the number of the principal axis. The tuple is empty for features of all
+        coordinates.
     """
 
     kind: FeatureKind
@@ -105,22 +106,24 @@ def features_of(dim: int) -> tuple[Feature, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Standardized draws from which features are computed, coordinates first.
+    """Standardized draws from which features are computed.
+
+    The first axis of the arrays is the coordinate.
 
     Attributes
     ----------
     centred : ndarray, shape (d, n)
         Centered points c.
     drift : ndarray, shape (d, n)
-        Drift b of the operator; the scores if there are no bounds.
+        Drift b of the operator, which is the score if there are no bounds.
     spread : ndarray, shape (d, n), or None
-        Diffusion a of the operator; None if there are no bounds, where it is 1.
+        Diffusion a of the operator. It is None if there are no bounds, because a is then 1.
     loadings : ndarray, shape (2, d, d)
         Entry [h, j, k] is the component of coordinate j in principal axis k of half h.
     variances : ndarray, shape (2, d)
         Variances w along the axes of each half.
     pieces : tuple of (int, slice)
-        Contiguous draws, with the number of the other half, which provides their axes.
+        Slices of contiguous draws, each with the number of the other half, which provides the axes.
     """
 
     centred: Floats
@@ -171,7 +174,7 @@ class Moments:
     def feature_values(self) -> Iterator[Floats]:
         """Yield the features in the order of `features_of`.
 
-        The blocks, shape (k, n), share one buffer.
+        The blocks have shape (k, n) and share one buffer.
         """
         dim, n = self.centred.shape
         width = max(2, min(_FEATURES, _VALUES // n))
@@ -190,12 +193,12 @@ class Moments:
             yield buffer[: pairs.stop - pairs.start]
 
     def _whole(self, out: Floats) -> Floats:
-        """Compute total spread and tails."""
+        """Compute the total spread and the tails."""
         dim = len(self.centred)
         for used, place in self.pieces:
             c, b = self.centred[:, place], self.drift[:, place]
             inverse = self.loadings[used] / self.variances[used]
-            curvature = inverse @ (self.loadings[used].T @ c)  # V (u / w)
+            curvature = inverse @ (self.loadings[used].T @ c)  # this is V (u / w)
             radius = np.einsum("jn,jn->n", c, curvature)
             total = np.einsum("jn,jn->n", c, b)
             if self.spread is None:
@@ -217,7 +220,7 @@ class Moments:
         return out
 
     def _along_axes(self, axes: slice, out: Floats) -> Floats:
-        """Compute spreads along principal axes."""
+        """Compute the spreads along principal axes."""
         for used, place in self.pieces:
             loadings = self.loadings[used][:, axes].T
             np.multiply(loadings @ self.centred[:, place], loadings @ self.drift[:, place], out=out[:, place])
@@ -240,11 +243,11 @@ def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
 
 _NAMED: tuple[FeatureKind, ...] = ("location", "spread", "dependence")
 _SKEWED: tuple[FeatureKind, ...] = ("total spread", "tails", "spread", "axis spread")
-_FAR = 6.0  # standard errors
+_FAR = 6.0  # in standard errors
 _LISTED = 5
-_LARGE = 1e4  # standard errors shown with few digits
-_CLEAR = 3.0  # smallest z-score of a listed moment
-_SHARE = 0.2  # smallest z-score of a listed moment, relative to the largest
+_LARGE = 1e4  # in standard errors; larger values are shown with few digits
+_CLEAR = 3.0  # smallest z-score of a reported moment
+_SHARE = 0.2  # smallest z-score of a reported moment, relative to the largest
 _TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 _GIVEN = " Each moment refers to the conditional distribution given the other coordinates, which may be biased."
 _MEANING = (
@@ -252,8 +255,8 @@ _MEANING = (
     "autocorrelation within chains and for the number of moments. The moments do not detect other errors of shape, "
     "incorrect mode weights, or modes that no draw visited."
 )
-_ROWS = 1 << 13  # draws standardized at a time
-_ROUNDING = 1e-12  # variation of a feature relative to its mean that may be rounding
+_ROWS = 1 << 13  # number of draws standardized at a time
+_ROUNDING = 1e-12  # variation of a feature relative to its mean that may be a rounding error
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,7 @@ class NamedMoment:
     coordinates : tuple of str
         Names of the coordinates, or of the principal axis.
     mean : float
-        Mean in standard units; zero under the target.
+        Mean in standard units. It is zero under the target.
     z : float
         Mean divided by its standard error.
     autocorrelation_time : float
@@ -305,9 +308,9 @@ class NamedMoment:
 
     @property
     def direction(self) -> str:
-        """Direction of the bias given the other coordinates.
+        """Direction of the bias, given the other coordinates.
 
-        A correlation of -0.5 is above one of -0.8.
+        For example, a correlation of -0.5 is above a correlation of -0.8.
         """
         if self.kind in _TOO:
             return _TOO[self.kind][int(self.z < 0.0)]
@@ -332,33 +335,34 @@ class MomentSteinDiscrepancy(Measurement):
     Attributes
     ----------
     features : tuple of Feature
-        The `kind` of each of the k features, and the numbers of its `coordinates`, from 0.
+        Kind of each of the k features, and the indices of its `coordinates`, counted from 0.
     mean : ndarray, shape (k,)
-        Mean of each feature over the draws; zero under the target.
+        Mean of each feature over the draws. It is zero under the target.
     z : ndarray, shape (k,)
-        Mean divided by its standard error; for spreads and tails, which are skewed, with Hall's correction.
+        Mean divided by its standard error. For spreads and tails, which are skewed, it includes Hall's correction.
     autocorrelation_time : ndarray, shape (k,)
-        Integrated autocorrelation time of each feature; for weighted draws, relative to independent draws with the same
-        weights.
+        Integrated autocorrelation time of each feature. For weighted draws, it is relative to independent draws with
+        the same weights.
     p_value : float
-        p-value, with Bonferroni's correction within each of the three groups. Each group has a third of the level.
+        p-value of all moments, with Bonferroni's correction within each of the three groups. Each group has a third of
+        the level.
     group_p_values : dict of str to float
         p-values of the groups "whole", "own" and "pairs".
     n_effective : float
-        Number of draws divided by the longer of two autocorrelation times: the medians over the odd features
-        (locations) and over the even ones. For weighted draws, Kish's effective size divided by this time.
+        Number of draws divided by the longer of two autocorrelation times. These are the medians over the odd features
+        (locations) and over the even features. For weighted draws, Kish's effective size replaces the number of draws.
     axes : ndarray, shape (2, d, d)
-        Principal axes of each half: entry [h, j, k] is the component of coordinate j in axis k.
+        Principal axes of each half. Entry [h, j, k] is the component of coordinate j in axis k.
     units : Units
         Units of the means.
     names : tuple of str
         Names of the d coordinates.
     chains : tuple of ChainMoments
-        Results of each chain with at least eight draws, if requested and if there are several chains.
+        Results of each chain with at least eight draws, if they were requested and if there are several chains.
     seconds : dict of str to float
         Wall time of the stages "scores" and "moments".
     warnings : tuple of str
-        Notes on the sample, and on the reliability of the p-value.
+        Notes on the sample and on the reliability of the p-value.
 
     Examples
     --------
@@ -403,7 +407,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def moments(self) -> tuple[NamedMoment, ...]:
-        """All moments in the order of `features`."""
+        """All moments, in the order of `features`."""
         columns = (self.mean.tolist(), self.z.tolist(), self.autocorrelation_time.tolist())
         found = zip(self.features, *columns, strict=True)
         return tuple(NamedMoment(each.kind, self._named(each), *numbers) for each, *numbers in found)
@@ -415,12 +419,12 @@ class MomentSteinDiscrepancy(Measurement):
         return tuple(sorted(found, key=lambda each: -abs(each.z)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as in JSON.
+        """Return the result for JSON.
 
         Returns
         -------
         dict
-            Of strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -511,42 +515,43 @@ def moment_stein_discrepancy(
 ) -> MomentSteinDiscrepancy:
     """Test location, spread and dependence of a sample against a target.
 
-    Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target. Its mean over the sample is
-    compared with its standard error, which includes autocorrelation within chains. In the sample's own units, the
-    result does not depend on the units of the coordinates. Time and memory are linear in the number of draws.
+    Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target. The mean of the feature over
+    the sample is compared with its standard error, which includes the autocorrelation within chains. In the sample's
+    own units, the result does not depend on the units of the coordinates. Time and memory are linear in the number of
+    draws.
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample in temporal order, in any form that `as_sample` accepts. The shape or the sample's chain labels
-        identify the chains.
+        The sample in temporal order, in any form that `as_sample` accepts. The shape of the array, or the chain labels
+        of the sample, identify the chains.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit; means are self-normalized. Weighted draws are assumed to be a chain in the
-        given order, or independent if they are sorted by weight; a warning states the assumption.
+        Weights of the draws, in any unit. Means are divided by the sum of the weights. Weighted draws are assumed to be
+        a chain in the given order, or independent if they are sorted by weight. A warning states the assumption.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; default: those of the target. Exact draws are rejected if bounds are omitted.
+        Bounds of the support. The default is the bounds of the target. If bounds are omitted, exact draws are rejected.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which draws are divided and scores multiplied: the standard deviations of the draws, 1, or a scale for
-        each coordinate. Samples to be compared need the same scale.
+        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
+        ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared require the same scale.
     by_chain : bool, default False
-        Also test each of several chains separately.
+        If True, each of several chains is also tested separately.
     max_seconds : float, optional
         Time limit in seconds.
 
     Returns
     -------
     MomentSteinDiscrepancy
-        Mean and z-score of every feature, and the p-value.
+        The mean and the z-score of every feature, and the p-value.
 
     Raises
     ------
     UsageError, InputError
-        As `graph_stein_discrepancy` does; InputError also if there are fewer than eight draws, or a coordinate is
-        constant.
+        See `graph_stein_discrepancy`. InputError is also raised if there are fewer than eight draws, or if a coordinate
+        is constant.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -623,8 +628,8 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
     """Return lower limits of the autocorrelation times of features, shape (k,).
 
-    The limit is the median time of the features of the same kind. Kinds are separate because the locations of
-    antithetic chains have short autocorrelation times, and spreads, which are even functions, have long ones.
+    The limit is the median time of the features of the same kind. The kinds are separate, because the locations of
+    antithetic chains have short autocorrelation times, and the spreads, which are even functions, have long ones.
     """
     kinds = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
     kinds[np.isin(kinds, ("total spread", "tails"))] = "whole"
@@ -646,12 +651,12 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
     """Return points, drift b and diffusion a in given units.
 
-    Each has shape (d, n). The diffusion is None if there are no bounds.
+    Each of them has shape (d, n). The diffusion is None if there are no bounds.
     """
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
-    anchored = units.from_bounds(bounds)  # exact distances from bounds, where scores are large
+    anchored = units.from_bounds(bounds)  # these are exact distances from the bounds, where scores are large
     with np.errstate(over="ignore", invalid="ignore"):  # checked with the statistics
         for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T
@@ -667,12 +672,12 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     """Transform Studentized means of skewed features to nearly normal z-scores.
 
-    The transformation is that of [1]_ and monotone in z.
+    The transformation is that of [1]_, and it is monotone in z.
 
-    The tails feature is a polynomial of degree four with few large values, all of one sign. If a sample contains few of
-    them, its standard error is also small. Without the correction, exact draws of skewed targets were rejected with
-    frequency .12 at level .01, and spreads of slowly mixing exact chains with frequency .07. Beyond six standard
-    errors, where the approximation is not valid, the correction is constant.
+    The tails feature is a polynomial of degree four, which has few large values, all of the same sign. If a sample
+    contains few of these values, the standard error is also small. Without the correction, exact draws of skewed
+    targets were rejected with frequency .12 at level .01, and spreads of exact chains that mix slowly with frequency
+    .07. Beyond six standard errors, the approximation is not valid, and the correction is constant.
 
     References
     ----------
@@ -685,9 +690,9 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return mean, standard error, skewness and autocorrelation time of features.
 
-    The standard error and the skewness are those for independent draws.
+    The standard error and the skewness assume independent draws.
 
-    The skewness is computed for `skewed` features only, and zero for others.
+    The skewness is computed only for `skewed` features, and it is zero for others.
     """
     mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
     n, done = len(draws.shares), 0
@@ -706,7 +711,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
                 variance = np.einsum("kn,kn->k", values, values) / (n - 1) / n
             still = np.flatnonzero(~(variance > rounding**2))
             still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
-            values[still], variance[still] = 0.0, 0.0  # constant
+            values[still], variance[still] = 0.0, 0.0  # the feature is constant
             times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))

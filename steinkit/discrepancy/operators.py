@@ -1,46 +1,48 @@
 r"""Diffusion Stein operators, and Stein operators on a box.
 
 Let the target P have density p and score s = grad log p. A diffusion that leaves P invariant defines a Stein operator
-[1]_. With a covariance coefficient a(x), a symmetric positive semi-definite d x d matrix that depends smoothly on x,
+[1]_. The operator has a covariance coefficient a(x), which is a symmetric positive semi-definite d x d matrix that
+depends smoothly on x:
 
     (T g)(x) = <a s + div a, g> + <a, grad g> = sum_j drift_j g_j + sum_jk a_jk d_k g_j,
 
     drift_j = sum_k (a_jk s_k + d_k a_jk),      (div a)_j = sum_k d_k a_jk.
 
-p T g is the divergence of the vector field p a'g, so E_P[T g] = 0 if this field vanishes at the boundary. a = I gives
-the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
+The product p T g is the divergence of the vector field p a'g, so E_P[T g] = 0 if this field vanishes at the boundary.
+The coefficient a = I gives the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
 
-A Stein discrepancy bounds a distance between sample and target; the bound depends on how fast the diffusion converges
-to P. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance coefficient
-that grows in the tails, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is fast [1]_.
+A Stein discrepancy bounds a distance between the sample and the target. The bound depends on how fast the diffusion
+converges to P. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance
+coefficient that grows in the tails, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is
+fast [1]_.
 
 **Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
 flow through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. It vanishes if a_jk = 0 on the
-face for all j other than k, which is a requirement here.
+face for all j other than k. This is a requirement here.
 
 **Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions of a reproducing
-kernel do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of the kernel and a
-factor w_j(x_j) that is zero at the finite faces of coordinate j and positive inside [2]_. In [3]_, w is the
+kernel Hilbert space do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of
+the kernel. The factor w_j(x_j) is zero at the finite faces of coordinate j and positive inside [2]_. In [3]_, w is the
 standardization function of a truncated density.
 
 **Common form.** The product rule gives
 
     <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk.
 
-The bounded Stein kernel is that of a diffusion operator with these coefficients. For Langevin's operator, a = I and
-b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
+The Stein kernel on the box is that of a diffusion operator with these coefficients. For Langevin's operator, with a = I
+and b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
 
 **The factor** of a coordinate with bounds (l, u), for a kernel with scale c, is
 
-    w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t),
+    w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t).
 
-without the factor of an infinite bound. It lies in [0, 1] and its slope in [-1/c, 1/c], so g = w f is as bounded and as
-smooth as f. As the distance from a bound increases, w tends to the factor without this bound: far from all bounds, the
-kernel is that of the whole space. w does not depend on the unit of draws and scale. Near a bound w is proportional to
-the distance. Therefore p w tends to zero even if the density p is positive at the bound, or infinite but integrable
-like a power of the distance, and the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is
-small, because its slope is at most 1/c. The discrepancy then decreases with the width, like the distance between any
-two samples of the domain.
+If a bound is infinite, its factor is omitted. The factor w lies in [0, 1] and its slope in [-1/c, 1/c], so the bounds
+and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w tends to the factor
+without this bound. Far from all bounds, the kernel is that of the whole space. The factor w does not depend on the unit
+of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w tends to zero even if the
+density p is positive at the bound, or infinite but integrable like a power of the distance. Consequently, the mean of
+the Stein kernel under P is zero. On a domain that is much narrower than c, w is small, because its slope is at most
+1/c. The discrepancy then decreases with the width, as does the distance between any two samples of the domain.
 
 References
 ----------
@@ -66,7 +68,8 @@ from steinkit.target import show_point
 from steinkit.units import Units, finite_in_units
 from steinkit.user_functions import call_checked
 
-_ROUNDING = 1e-9  # relative to the largest entry of a matrix: rounding of an inverse with condition number 1e6
+# relative to the largest entry of a matrix; covers the rounding errors of an inverse with condition number 1e6
+_ROUNDING = 1e-9
 _CHECKED_POINTS = 10  # number of points for the comparison with finite differences
 _FACE_POINTS = 1000  # number of points that are projected onto every finite face
 _RTOL = 1e-3
@@ -83,14 +86,16 @@ class Coefficients:
     drift : ndarray, shape (n, d)
         Coefficients a s + div a of g.
     covariance : ndarray, shape (n, d, d)
-        Coefficients a: entry (j, k) multiplies the derivative of g_j in direction k.
+        Coefficients a. Entry (j, k) multiplies the derivative of g_j in direction k.
     """
 
     drift: Floats
     covariance: Floats
 
     def in_units(self, units: Units) -> Coefficients:
-        """Return the coefficients for z = (x - m) / S: the drift b / S, and S^-1 a S^-1.
+        """Return the coefficients for z = (x - m) / S.
+
+        They are the drift b / S, and S^-1 a S^-1.
 
         Raises
         ------
@@ -117,11 +122,11 @@ class RiemannianLangevin:
     Parameters
     ----------
     covariance : callable, (n, d) -> (n, d, d)
-        Coefficient a(x), symmetric positive semi-definite, at each of n points. The diffusion is
-        dZ = (a s + div a) dt + sqrt(2 a) dW; the identity gives the Langevin operator.
+        Function for the coefficient a(x), which is symmetric and positive semi-definite, at each of n points. The
+        diffusion is dZ = (a s + div a) dt + sqrt(2 a) dW. The identity gives the Langevin operator.
     divergence : callable, (n, d) -> (n, d)
-        Row divergence of a: entry j is the sum over k of d a_jk / d x_k. The values are compared with finite
-        differences of the covariance.
+        Function for the row divergence of a. Entry j is the sum over k of d a_jk / d x_k. The values are compared with
+        finite differences of the covariance.
 
     Raises
     ------
@@ -182,11 +187,11 @@ class RiemannianLangevin:
         Raises
         ------
         InputError
-            If the covariance or the divergence has an invalid shape or a value that is not finite; if the covariance is
-            not symmetric or not positive semi-definite, up to 1e-9 of the largest entry; if it vanishes at all points
-            in a coordinate; if the divergence does not match finite differences of the covariance at up to ten points;
-            or if an entry of the covariance that must vanish on a face of the support is not zero at up to 1000 points
-            projected onto it.
+            If the covariance or the divergence is not valid. Their shapes must be valid, and their values finite. The
+            covariance must be symmetric and positive semi-definite, up to 1e-9 of the largest entry, and it must not
+            vanish at all points in a coordinate. The divergence must match finite differences of the covariance at up
+            to ten points. If an entry of the covariance must vanish on a face of the support, it must be zero at up to
+            1000 points projected onto the face.
         """
         names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
@@ -233,7 +238,7 @@ class RiemannianLangevin:
     ) -> None:
         """Compare the divergence with finite differences of the covariance.
 
-        `Target.check` compares scores in the same way.
+        The method `Target.check` compares scores in the same way.
         """
         rows = _spread(len(points), _CHECKED_POINTS)
         derivatives, uncertainty = self._derivatives(points[rows], bounds)
@@ -254,21 +259,21 @@ class RiemannianLangevin:
     def _derivatives(self, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
         """Estimate the derivatives d_k a_jk and their errors.
 
-        Each has shape (m, d, d), with j before k.
+        The arrays have shape (m, d, d), with j before k.
         """
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))
         for j, k in np.ndindex(dim, dim):
-            limits = np.zeros((dim, 2))  # fix all other coordinates
+            limits = np.zeros((dim, 2))  # this fixes all other coordinates
             limits[k] = (-np.inf, np.inf) if bounds is None else bounds[k]
             slopes, errors = numerical_gradient(partial(self._entry, j, k), points, limits)
             derivatives[:, j, k], uncertainty[:, j, k] = slopes[:, k], errors[:, k]
         return derivatives, uncertainty
 
     def _check_faces(self, points: Floats, bounds: Floats, names: tuple[str, ...]) -> None:
-        """Require that off-diagonal covariances vanish on the finite faces.
+        """Check that off-diagonal covariances vanish on the finite faces.
 
-        On a face of coordinate j, these are the covariances of j with other coordinates.
+        On a face of coordinate j, these are the covariances of j with the other coordinates.
         """
         rows = _spread(len(points), _FACE_POINTS)
         for j, side in zip(*np.nonzero(np.isfinite(bounds)), strict=True):
@@ -277,7 +282,7 @@ class RiemannianLangevin:
             covariance = self._covariance(projected)
             across, limit = np.abs(covariance[:, :, j]), _ROUNDING * np.abs(covariance).max(axis=(1, 2))
             across[:, j] = 0.0
-            bad = np.argwhere(~(across <= limit[:, None]))  # true for NaN as well
+            bad = np.argwhere(~(across <= limit[:, None]))  # this is also true for NaN
             if bad.size:
                 row, k = bad[0]
                 raise InputError(
@@ -305,7 +310,7 @@ def _require_finite(values: Floats, name: str, points: Floats, names: tuple[str,
 def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
     """Return the boundary factors w_j(x_j) and their derivatives.
 
-    A bound of the terms of each derivative is returned as well.
+    A bound for the terms of each derivative is also returned.
 
     Parameters
     ----------
@@ -318,7 +323,7 @@ def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Float
     Returns
     -------
     factor, slope, size : ndarray, shape (n, d)
-        Factor, derivative and bound, |slope| <= size. The rounding error of the slope is a small multiple of the
+        Factor, derivative and bound, with |slope| <= size. The rounding error of the slope is a small multiple of the
         unit roundoff times the size.
     """
     lower, rise = _approach((points - bounds[:, 0]) / scale)
@@ -328,6 +333,9 @@ def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Float
 
 
 def _approach(t: Floats) -> tuple[Floats, Floats]:
-    """Return h(t) = t / (1 + t) and its derivative; 1 and 0 at infinity."""
+    """Return h(t) = t / (1 + t) and its derivative.
+
+    They are 1 and 0 at infinity.
+    """
     beyond = 1.0 / (1.0 + t)
     return np.where(np.isinf(t), 1.0, np.where(np.isinf(t), 0.0, t) * beyond), beyond * beyond

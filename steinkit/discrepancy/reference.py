@@ -2,11 +2,11 @@
 
 The samples are independent draws from the target, or blocks of a long run.
 
-An exact chain of n draws with effective sample size n_e has about the discrepancy of n_e independent draws. Compared
-with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective sample size
-of the tested sample. Their discrepancies are rather large, because a discrepancy depends on functions that decorrelate
-faster than the slowest mean: exact chains of 1000 draws with ESS 85 to 100 have .4 to .7 times the discrepancy of the
-reference.
+An exact chain of n draws with effective sample size n_e has about the same discrepancy as n_e independent draws. In a
+comparison with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective
+sample size of the tested sample. The discrepancies of these samples are rather large, because a discrepancy depends on
+functions that decorrelate faster than the slowest mean. For example, exact chains of 1000 draws with ESS 85 to 100 have
+.4 to .7 times the discrepancy of the reference.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def reference_discrepancy(
     target : Target
         Target that can be sampled (``target.can_sample``).
     n : int
-        Number of draws per sample: the effective sample size of the tested sample.
+        Number of draws per sample, which should be the effective sample size of the tested sample.
     repeats : int, default 5
         Number of samples.
     discrepancy : callable, default `graph_stein_discrepancy`
@@ -64,9 +64,9 @@ def reference_discrepancy(
     rng : int, numpy.random.Generator or None, default 0
         Random seed. The first samples do not depend on `repeats`.
     progress : bool, default False
-        Show progress on standard error.
+        If True, progress is shown on standard error.
     **settings
-        Arguments of `discrepancy`, as for the tested sample.
+        Arguments of `discrepancy`, which should be the same as for the tested sample.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def reference_discrepancy(
     Raises
     ------
     UsageError
-        If the target cannot be sampled, or `n` or `repeats` is not positive.
+        If the target cannot be sampled, or if `n` or `repeats` is not positive.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class LongRun:
     draws : Sample
         Draws without burn-in, ordered by chain and time.
     name : str
-        Name for reports.
+        Name of the run for reports.
     """
 
     draws: Sample
@@ -115,7 +115,7 @@ class LongRun:
     def like(self, sample: Sample) -> LongRun:
         """Return the run with the coordinates of a sample.
 
-        Raise InputError if a coordinate is missing.
+        Raises InputError if a coordinate is missing.
         """
         if set(sample.names) - set(self.draws.names):
             raise InputError(
@@ -127,7 +127,7 @@ class LongRun:
     def blocks(self, size: int) -> list[Sample]:
         """Return evenly spread blocks of the run with this effective size.
 
-        Raise InputError if the run is too short.
+        Raises InputError if the run is too short.
         """
         run_size = _ess(self.draws)
         width = math.ceil(size * len(self.draws) / run_size)
@@ -157,7 +157,7 @@ class LongRun:
 def effective_size(sample: Sample) -> int:
     """Return the effective size of reference samples, to two digits.
 
-    It is the smallest ESS of the coordinates and of the weights.
+    The size is the smallest ESS of the coordinates and of the weights.
 
     If the ESS is undefined, or that of independent draws up to its error, the size is the number of draws.
     """

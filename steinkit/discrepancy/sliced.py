@@ -1,16 +1,16 @@
-"""Sliced graph Stein discrepancy: one univariate program per coordinate.
+"""Sliced graph Stein discrepancy, with one univariate program per coordinate.
 
-**A slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with
-w = v / |v|^2 the Langevin operator gives
+**A slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with w = v /
+|v|^2, the Langevin operator gives
 
-    h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s,
+    h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s.
 
-with the *full* score s; no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <= c2 and phi' with
-Lipschitz constant c3 is the univariate program on the sorted u, with s.w in place of the score. Draws with equal u are
-merged into one point with the mean of their s.w, because the objective is linear.
+The expression uses the *full* score s, so no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <=
+c2 and phi' with Lipschitz constant c3 is the optimum of the univariate program on the sorted u, with s.w in place of
+the score. Draws with equal u are merged into one point with the mean of their s.w, because the objective is linear.
 
 The directions v of the discrepancy are the coordinates. The test in `sliced_goodness_of_fit` also uses principal axes.
-Brackets along coordinates include the rounding error of the mean s.w.
+The brackets along coordinates include the rounding error of the mean of s.w.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from steinkit.target import Target
 from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
-_APART = 1e-100  # smallest distance of spline nodes in standard units, below which coefficients overflow
+_APART = 1e-100  # smallest distance of spline nodes in standard units; for smaller distances, coefficients overflow
 _REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
@@ -57,11 +57,11 @@ class Slice(Bracketed):
     lower, upper : float
         Bounds of the largest mean of h.
     positions : ndarray, shape (m,)
-        Distinct u in ascending order.
+        Distinct values of u in ascending order.
     phi, slope : ndarray, shape (m,)
         Values and derivatives, at the positions, of a function that attains `lower`.
     bounds : tuple of two floats
-        Bounds of u; infinite if there are none.
+        Bounds of u, which are infinite if there are none.
     """
 
     direction: Floats
@@ -75,15 +75,16 @@ class Slice(Bracketed):
     def test_function(self, points: Floats, scores: Floats) -> Floats:
         """Compute the test function h at points with given scores.
 
-        The arrays have shape (m, d), and the result shape (m,), in the units of the slice.
+        The arrays have shape (m, d), and the result has shape (m,), in the units of the slice.
 
-        phi is a cubic Hermite spline between its positions. Beyond the outermost ones it is a parabola that vanishes at
-        the bound, or constant if there is no bound. h has mean zero under the target.
+        The function phi is a cubic Hermite spline between its positions. Beyond the outermost positions, phi is a
+        parabola that vanishes at the bound, or a constant if there is no bound. The test function h has mean zero under
+        the target.
         """
         return self.along(*projected(self.direction, points, scores))
 
     def along(self, u: Floats, pull: Floats) -> Floats:
-        """Compute h from u = v.x and pull = s.w, (m,), (m,) -> (m,)."""
+        """Compute h from u = v.x and pull = s.w, shape (m,)."""
         nodes, phi, slope = self._nodes()
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
@@ -115,10 +116,12 @@ def solve_slice(
     stein_factors: tuple[float, float, float],
     tolerance: float,
 ) -> Slice:
-    """Solve the program of a direction; the bracket is proved for coordinates.
+    """Solve the program of a direction.
 
-    Rounding changes a mean of s.w by one unit roundoff and its weight by two, relative to the means, and sums over
-    draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
+    The bracket is proved for coordinates.
+
+    Rounding errors change a mean of s.w by one unit roundoff and its weight by two, relative to the means. They change
+    sums over draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
 
     Parameters
     ----------
@@ -158,7 +161,10 @@ def solve_slice(
 
 
 def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w of draws; raise InputError if one overflows."""
+    """Return u = v.x and s.w of draws.
+
+    Raises InputError if one of them overflows.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         along, pulls = projected(direction, points, scores)
     if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
@@ -167,9 +173,9 @@ def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tupl
 
 
 def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w, w = v / |v|^2, of points with scores."""
+    """Return u = v.x and s.w of points with scores, where w = v / |v|^2."""
     only = np.flatnonzero(direction)
-    if len(only) == 1 and direction[only[0]] == 1.0:  # a coordinate, without rounding
+    if len(only) == 1 and direction[only[0]] == 1.0:  # for a coordinate, the result has no rounding errors
         return points[:, only[0]].copy(), scores[:, only[0]].copy()
     return points @ direction, scores @ (direction / (direction @ direction))
 
@@ -177,7 +183,7 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
     """Return the distinct u in ascending order, their weights and means of s.w.
 
-    Terms of a mean may cancel.
+    The terms of a mean may cancel.
     """
     u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
@@ -239,7 +245,7 @@ class SlicedSteinDiscrepancy(Bracketed):
     title: ClassVar[str] = "sliced graph Stein discrepancy"
     meaning: ClassVar[str] = (
         "It is the sum over the coordinates of the largest mean of h over functions of that coordinate; the mean of h "
-        "is 0 under the target. In every dimension it decreases as n^(-1/2) with the number n of draws, and it "
+        "is 0 under the target. In every dimension, it decreases as n^(-1/2) with the number n of draws, and it "
         "increases if the sample is too narrow. It does not detect errors that are not visible in any single "
         "coordinate, or modes that no draw visited."
     )
@@ -264,14 +270,14 @@ class SlicedSteinDiscrepancy(Bracketed):
     def test_functions(self) -> Floats:
         """Test functions h of all coordinates at the distinct points, shape (n, d).
 
-        Their means are the lower bounds.
+        The means of these functions are the lower bounds.
         """
         points, scores = self.units.points(self.sample.points), self.units.scores(self.scores)
         return np.column_stack([each.test_function(points, scores) for each in self.slices])
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contributions of the coordinates."""
+        """Contributions of the coordinates to the discrepancy."""
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return terms_of(self.direction_names, lower, upper)
 
@@ -279,7 +285,7 @@ class SlicedSteinDiscrepancy(Bracketed):
     def regions(self) -> Floats:
         """Means of h over three regions of each coordinate, shape (d, 3).
 
-        They are the lowest quarter, the middle half and the highest quarter of the draws.
+        The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """
         points, h = self.units.points(self.sample.points), self.test_functions
         return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(points.T)])
@@ -313,16 +319,16 @@ def sliced_stein_discrepancy(
 ) -> SlicedSteinDiscrepancy:
     """Compute the sliced graph Stein discrepancy of a sample.
 
-    Its Stein functions depend on one coordinate at a time.
+    The Stein functions depend on one coordinate at a time.
 
-    It is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it does not
-    saturate in many dimensions: it decreases as n^(-1/2) with the number n of draws. Time is linear in the numbers of
-    draws and coordinates.
+    The discrepancy is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it
+    does not saturate in many dimensions. It decreases as n^(-1/2) with the number n of draws. The time is linear in the
+    numbers of draws and coordinates.
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample, in any form that `as_sample` accepts. Repeated points are merged and their weights added.
+        The sample, in any form that `as_sample` accepts. Repeated points are merged, and their weights are added.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
@@ -330,12 +336,12 @@ def sliced_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; default: those of the target.
+        Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which draws are divided and scores multiplied: the standard deviations of the draws, 1, or a scale for
-        each coordinate. Samples to be compared need the same scale.
+        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
+        ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared require the same scale.
     stein_factors : tuple of three floats, default (1, 1, 1)
-        Bounds (c1, c2, c3) on phi, on phi' and on the Lipschitz constant of phi'.
+        Bounds (c1, c2, c3) of phi, of phi', and of the Lipschitz constant of phi'.
     tolerance : float, default 1e-3
         Largest accepted relative width of the bracket of each coordinate, (upper - lower) / upper.
     max_seconds : float, optional
@@ -344,16 +350,16 @@ def sliced_stein_discrepancy(
     Returns
     -------
     SlicedSteinDiscrepancy
-        The bracket, and for each coordinate its value and an optimal phi.
+        The bracket, and the value and an optimal phi for each coordinate.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As `graph_stein_discrepancy` does.
+        See `graph_stein_discrepancy`.
 
     Notes
     -----
-    Dependence between coordinates affects the discrepancy only through the score: two samples with the same draws of
+    Dependence between coordinates affects the discrepancy only through the score. Two samples with the same draws of
     each coordinate, paired differently, can have similar values. Modes that no draw visited are not detected.
 
     References
@@ -417,7 +423,7 @@ def sliced_stein_discrepancy(
 def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
     """Compute the means of h over three regions of u.
 
-    They are the lowest quarter, the middle half and the highest quarter of the draws.
+    The regions are the lowest quarter, the middle half and the highest quarter of the draws.
     """
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]

@@ -2,26 +2,28 @@
 
 The functions are learned on one half of the draws and tested on the other half.
 
-On one half of the draws the program of every coordinate and every principal axis is solved for the optimal phi. Its
-test function h has mean zero under the target for any phi. The mean of h over the *other* half, divided by its standard
-error, is therefore a z-score without selection bias. The halves are then exchanged, and the z-score of a direction is
+On one half of the draws, the program of every coordinate and every principal axis is solved for the optimal phi. The
+test function h of phi has mean zero under the target for any phi. The mean of h over the *other* half, divided by its
+standard error, is therefore a z-score without selection bias. The halves are then exchanged. The z-score of a direction
+is
 
     z = (z_1 + z_2) / sqrt(3).
 
-Both halves learn the same bias, so z_1 and z_2 are positively dependent, and a division by sqrt(2) would reject exact
-samples too often. The test is one-sided, because phi maximizes h, with a Bonferroni correction over the directions.
+Both halves learn the same bias, so z_1 and z_2 are positively dependent. A division by sqrt(2) would therefore reject
+exact samples too often. Because phi maximizes h, the test is one-sided. The p-value has a Bonferroni correction over
+the directions.
 
-**Rounded draws** would lie on the nodes of phi, where its slope differs from that between nodes, and exact samples
-would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the interval of
-numbers that round to it. The score is not changed; the resulting error is of the order of the squared rounding unit
-over twelve.
+**Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from that between the nodes, so
+exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
+interval of the numbers that round to it. The score is not changed. The resulting error is of the order of the squared
+rounding unit over twelve.
 
-The test detects biases of shape that moments do not detect. It does not detect incorrect mode weights, because scores
+The test detects errors of shape that moments do not detect. It does not detect incorrect mode weights, because scores
 do not depend on them.
 
 **Solution.** No proof of optimality is required, because h has mean zero under the target for any phi. The program of a
-slice is therefore solved directly, without `graph_stein_discrepancy`, and gives the same phi. If its bracket exceeds
-the tolerance, `solve_slice` is used with all its solvers.
+slice is therefore solved directly, without `graph_stein_discrepancy`. The resulting phi is the same. If its bracket
+exceeds the tolerance, `solve_slice` is used with all its solvers.
 """
 
 from __future__ import annotations
@@ -60,12 +62,12 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 
 TOLERANCE = 0.1
-"""Relative width of brackets; a smaller one does not increase the power (``benchmarks/sliced.py``)."""
+"""Relative width of the brackets. A smaller width does not increase the power (``benchmarks/sliced.py``)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Half of the draws from which functions are learned.
+    """Half of the draws, used to learn functions.
 
     Attributes
     ----------
@@ -109,13 +111,13 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
     half : Half
     direction : ndarray, shape (d,)
     bounds : ndarray, shape (1, 2), optional
-        Bounds of v.x; see `solve_slice`.
+        Bounds of v.x. See `solve_slice`.
     settings : Settings
 
     Raises
     ------
     InputError, SolverError
-        As `solve_slice` does.
+        See `solve_slice`.
     """
     from steinkit.discrepancy.graph.solvers import chain
 
@@ -137,7 +139,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
     return Slice(direction, proof.lower, proof.upper, u, phi, slope[:, 0], (low_end, high_end))
 
 
-_SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding
+_SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST = 5  # number of reported directions
 _INTERPRETED = 8e-5  # seconds per draw and direction without compilation
 
@@ -151,7 +153,7 @@ class LargeSlice:
     name : str
     z : float
     direction : ndarray, shape (d,)
-        Vector v in standard units; for a principal axis, that of the first half of the draws.
+        Vector v in standard units. For a principal axis, it is computed from the first half of the draws.
     """
 
     name: str
@@ -168,9 +170,9 @@ class SlicedSteinTest:
     p_value : float
         p-value of the z-scores, corrected for their number.
     z : ndarray, shape (directions,)
-        z-scores of the coordinates, then of the principal axes; large if the sample is biased.
+        z-scores of the coordinates, followed by those of the principal axes. They are large if the sample is biased.
     direction_names : tuple of str
-        Names of the coordinates, then of the principal axes.
+        Names of the coordinates, followed by those of the principal axes.
     autocorrelation_time : ndarray, shape (directions,)
         Autocorrelation times of the test functions.
     n_effective : float
@@ -178,7 +180,7 @@ class SlicedSteinTest:
     seconds : dict of str to float
         Wall time of the stages "scores" and "solve".
     warnings : tuple of str
-        Notes on the sample, and on the reliability of the p-value.
+        Notes on the sample and on the reliability of the p-value.
     largest : tuple of LargeSlice
         At most five directions with the largest z-scores, in descending order.
 
@@ -233,7 +235,7 @@ def sliced_stein_test(
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; default: those of the target. Principal axes exclude bounded coordinates.
+        Bounds of the support. The default is the bounds of the target. The principal axes exclude bounded coordinates.
     max_seconds : float, optional
         Time limit in seconds.
 
@@ -245,7 +247,7 @@ def sliced_stein_test(
     Raises
     ------
     UsageError, InputError, SolverError
-        As `sliced_stein_discrepancy` does; InputError also if there are fewer than eight draws.
+        See `sliced_stein_discrepancy`. InputError is also raised if there are fewer than eight draws.
 
     Examples
     --------
@@ -296,7 +298,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
     """Return h of every direction at every draw, shape (k, n).
 
-    The directions of the first half, shape (k, d), are returned as well.
+    The directions of the first half, shape (k, d), are also returned.
     """
     from steinkit.runtime.compilation import announced_compilation
 
@@ -342,11 +344,11 @@ def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
 def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     """Return the combined z-scores of both halves.
 
-    The autocorrelation times of the test functions are returned as well.
+    The autocorrelation times of the test functions are also returned.
     """
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
-    deviations = np.empty_like(h)  # from the mean of each half, which has its own functions
+    deviations = np.empty_like(h)  # from the mean of each half, because each half has its own functions
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))
@@ -364,7 +366,7 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
 def _exponents(values: Floats) -> NDArray[np.int32]:
     """Return an exponent of two for each row, to avoid overflow of squares.
 
-    The power of two exceeds all absolute values of the row.
+    This power of two exceeds all absolute values of the row.
     """
     found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
     return found

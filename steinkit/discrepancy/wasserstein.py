@@ -1,21 +1,22 @@
 """Wasserstein distance of a one-dimensional sample.
 
-The distance is that to a target or to another sample.
+The module computes the distance to a target or to another sample.
 
-W_1(Q, P) is the largest difference of means under Q and P of functions with Lipschitz constant 1 [1]_.
+The distance W_1(Q, P) is the largest difference between the means of a function under Q and P, over functions with
+Lipschitz constant 1 [1]_.
 
-**Distance to a target.** It is the integral of |F_Q - F_P|. F_Q is constant between neighboring points. If its level c
-crosses F_P at t, the integrand is c - F_P before t and F_P - c after t; any other t gives a lower bound. With
-B(x) = E max(x - X, 0) and A(x) = E max(X - x, 0), a run of pieces from y to z on which F_Q - F_P has the sign s
-contributes
+**Distance to a target.** The distance is the integral of |F_Q - F_P|. The function F_Q is constant between neighboring
+points. If its level c crosses F_P at t, the integrand is c - F_P before t and F_P - c after t. Any other t gives a
+lower bound. Let B(x) = E max(x - X, 0) and A(x) = E max(X - x, 0). A sequence of pieces from y to z on which F_Q - F_P
+has the sign s contributes
 
     s (sum c h - B(z) + B(y))  =  s (A(y) - A(z) - sum (1 - c) h),
 
-where h are the lengths of the pieces. The first form is more accurate for F_P < 1/2, the second for larger F_P. The
-bracket includes the errors of F_Q, errors of F_P relative to F_P, errors of A and B relative to A + B = E|X - x|, and
-rounding errors.
+where h are the lengths of the pieces. The first form is more accurate for F_P < 1/2, and the second for larger F_P. The
+bracket includes the errors of F_Q, the errors of F_P relative to F_P, the errors of A and B relative to A + B = E|X -
+x|, and rounding errors.
 
-**Distance between two samples.** It is the integral of |F - G|, and the bracket includes all rounding errors.
+**Distance between two samples.** The distance is the integral of |F - G|, and the bracket includes all rounding errors.
 
 References
 ----------
@@ -47,9 +48,9 @@ LongFloats = NDArray[np.longdouble]
 
 _LONG = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
-_ROUNDING = 2.0**-49  # relative, per piece
-_RESOLUTION = 1e-11  # relative to the largest coordinate: smaller distances may be 0
-_HALVINGS = 400  # from 1e100 to an accuracy of 1e-20
+_ROUNDING = 2.0**-49  # relative error per piece
+_RESOLUTION = 1e-11  # relative to the largest coordinate; smaller distances may be 0
+_HALVINGS = 400  # number of bisection steps from 1e100 to an accuracy of 1e-20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +62,9 @@ class WassersteinDistance(Measured):
     lower, upper : float
         Bounds of the distance, in `units`.
     claim : {"proved", "found"}
-        "proved" between samples: the bracket includes all rounding errors. "found" for a target: the bracket assumes
-        the accuracy `Target.cdf_accuracy` of the target's cdf.
+        The value "proved" is used for two samples, and means that the bracket includes all rounding errors. The value
+        "found" is used for a target, and means that the bracket assumes the accuracy `Target.cdf_accuracy` of the
+        target's cdf.
     sample : DistinctSample
         Distinct points in raw units, with weights, counts and names.
     units : Units
@@ -117,16 +119,16 @@ def wasserstein_distance(
     draws : Sample or array_like, shape (n,), (n, 1) or (chains, draws, 1)
         The sample, in any form that `as_sample` accepts.
     target_or_draws : Target, Sample or array_like
-        A target with a cdf and tail integrals, or the other sample.
+        A target with a cdf and tail integrals, or another sample.
     weights, other_weights : array_like, shape (n,), optional
         Weights of the draws and of the other sample, in any unit.
     units : {"raw", "own"}, array_like of shape (1,), Units or mapping, default "raw"
-        Scale by which the distance is divided: 1, the standard deviation of `draws`, or a scale as an array or by name,
-        ``{"scale": {...}}``.
+        Scale by which the distance is divided. It is 1 ("raw"), the standard deviation of `draws` ("own"), or a given
+        scale, as an array or by name, ``{"scale": {...}}``.
     tolerance : float, default 1e-6
         Largest accepted relative width of the bracket, (upper - lower) / upper.
     max_seconds : float, optional
-        Time limit in seconds. It does not interrupt an evaluation of the cdf.
+        Time limit in seconds. The limit does not interrupt an evaluation of the cdf.
 
     Returns
     -------
@@ -136,10 +138,10 @@ def wasserstein_distance(
     Raises
     ------
     UsageError
-        If there are several dimensions, the target has no tail integrals, or an argument is not valid.
+        If there are several dimensions, if the target has no tail integrals, or if an argument is not valid.
     InputError
-        If the samples contain nonzero values outside 1e-100 to 1e100 in size, the cdf or the tail
-        integrals are not valid, or the distance is infinite because the target has no mean.
+        If the samples contain nonzero values outside 1e-100 to 1e100 in size, if the cdf or the tail integrals are not
+        valid, or if the distance is infinite because the target has no mean.
     SolverError
         If the relative width of the bracket exceeds 10 %.
     TimeLimitError
@@ -152,8 +154,8 @@ def wasserstein_distance(
 
     Notes
     -----
-    The accuracy of the built-in cdfs and their integrals was measured against 30-digit arithmetic. Other cdfs are
-    assumed to be accurate to 1e-13.
+    The accuracy of the built-in cdfs and their integrals was measured by comparison with 30-digit arithmetic. Other
+    cdfs are assumed to be accurate to 1e-13.
 
     Examples
     --------
@@ -212,7 +214,10 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
 
 
 def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
-    """Return the weight of each distinct point, shape (n,); exact without weights."""
+    """Return the weight of each distinct point, shape (n,).
+
+    The weights are exact if the sample has no weights.
+    """
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     sums, carried = np.zeros(len(points), dtype=np.longdouble), points.inverse >= 0
     np.add.at(sums, points.inverse[carried], weights[carried].astype(np.longdouble))
@@ -259,7 +264,7 @@ def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tu
     sign, run_falls, ends = sign[starts], falling[starts], places[np.append(starts, len(h))]
 
     integrals = target.tail_integrals(ends)
-    if not (integrals >= 0.0).all():  # true for NaN as well
+    if not (integrals >= 0.0).all():  # this is also true for NaN
         raise InputError(
             "`tail_integrals` must return the means of max(x - X, 0) and max(X - x, 0), which are not negative; "
             f"got {np.min(integrals)}"
@@ -320,7 +325,8 @@ def _cdf(target: Target, values: Floats) -> Floats:
 def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket the integral of |F - G| over two samples.
 
-    F - G is exact without weights. With weights, its error counts over the whole length.
+    The difference F - G is exact if the samples have no weights. Otherwise, its error contributes over the whole
+    length.
     """
     here, there = sample.distinct(), other.distinct()
     p, q = _masses(sample, here), _masses(other, there)

@@ -1,1 +1,1 @@
-"""The graph Stein discrepancy: spanner, programs, solvers, certificate."""
+"""The graph Stein discrepancy with its spanner, programs and solvers."""

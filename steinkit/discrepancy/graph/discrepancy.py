@@ -1,9 +1,9 @@
-"""The graph Stein discrepancy: graph, linear programs, solver and certificate.
+"""The graph Stein discrepancy, from the graph to the certificate.
 
-The coordinates are solved in portions of eight per thread, the number that solver `first_order` solves together. A
-solver holds several arrays of n (d + 1) variables per coordinate, so solving all coordinates at once would need many
-times the memory of the result. Each portion gets an equal share of the remaining time, and only the bracket and the
-Stein function of each solution are kept.
+The coordinates are solved in portions of eight per thread, because solver `first_order` solves eight coordinates
+together. A solver stores several arrays of n (d + 1) variables per coordinate. If all coordinates were solved at once,
+the memory would be many times that of the result. Each portion receives an equal share of the remaining time. Only the
+bracket and the Stein function of each solution are kept.
 """
 
 from __future__ import annotations
@@ -56,66 +56,68 @@ def graph_stein_discrepancy(
 
     The discrepancy is the largest sample mean of the functions h = <g, grad log p> + div g, which have mean zero under
     the target. The Stein factors bound the values, gradients and second differences of g at the points and along the
-    edges of a graph. Only the score grad log p of the target is needed.
+    edges of a graph. Only the score grad log p of the target is required.
 
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any input of `as_sample`
-        The sample. Repeated points are merged and their weights added.
+        The sample. Repeated points are merged, and their weights are added.
     target : Target, optional
-        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required; a target
-        replaces the stored scores.
+        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required. However, a
+        target replaces stored scores.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Non-negative weights of the draws; they are normalized. Equal by default.
+        Non-negative weights of the draws, which are normalized. By default, the weights are equal.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds (lower, upper) of the support per coordinate; those of the target by default.
+        Bounds (lower, upper) of the support, per coordinate. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping, default "raw"
-        Units of the draws and scores: "raw" for the values as given (the definition), "own" for the standard deviations
-        of the sample, or one scale per coordinate, as an array or by name, ``{"scale": {...}}``. The bracket, the graph
-        and the saturation refer to the scaled draws; g and its gradient are converted back to raw coordinates.
+        Units of the draws and scores. The value "raw" uses the values as given, as in the definition. The value "own"
+        uses the standard deviations of the sample. Alternatively, one scale per coordinate is given as an array or by
+        name, ``{"scale": {...}}``. The bracket, the graph and the saturation refer to the scaled draws. The function g
+        and its gradient are converted back to raw coordinates.
     dilation : float, default 2.0
         Dilation t > 1 of the spanner. The discrepancy lies between that of the complete graph and 2 t^2 times that
         value. A smaller t gives more edges and takes longer.
     graph : {"spanner", "complete"}, default "spanner"
-        Graph on the points, with L1 lengths. In one dimension consecutive points are joined, which gives the value of
-        the complete graph exactly.
+        Graph on the points, with L1 distances as lengths. In one dimension, consecutive points are joined. This gives
+        the value of the complete graph exactly.
     stein_factors : tuple of three floats, default (1.0, 1.0, 1.0)
-        Bounds (c1, c2, c3) on g, on its gradient and on the Lipschitz constant of its gradient.
+        Bounds (c1, c2, c3) of g, of its gradient, and of the Lipschitz constant of its gradient.
     operator : RiemannianLangevin, optional
-        Diffusion operator h = <a grad log p + div a, g> + <a, grad g> with a covariance coefficient a(x), a function of
-        raw coordinates, instead of the Langevin operator (a = I). A coefficient that grows in the tails suits
-        heavy-tailed targets. On a bounded support its off-diagonal entries must vanish on the faces. Values of
-        different operators are not comparable.
+        Diffusion operator h = <a grad log p + div a, g> + <a, grad g> that replaces the Langevin operator (a = I). Its
+        covariance coefficient a(x) is a function of raw coordinates. A coefficient that grows in the tails is suitable
+        for heavy-tailed targets. On a bounded support, its off-diagonal entries must vanish on the faces. The values of
+        different operators cannot be compared.
     solver : str, default "auto"
-        "auto" chooses by dimension, size and tolerance, and continues with another solver if a bracket is too wide. The
-        other values are "chain" (one dimension only), "block", "first_order", "highs", "cvxpy", and "cvxpy:NAME" for an
-        LP solver that CVXPY supports.
+        With the value "auto", the solver is chosen by dimension, size and tolerance, and another solver continues if a
+        bracket is too wide. The other values are "chain" (one dimension only), "block", "first_order", "highs",
+        "cvxpy", and "cvxpy:NAME" for an LP solver that CVXPY supports.
     tolerance : float, optional
-        Largest relative width (upper - lower)/upper of the bracket. By default, 1e-6 in up to three dimensions and 1e-3
-        in more.
+        Largest relative width (upper - lower)/upper of the bracket. The default is 1e-6 in up to three dimensions and
+        1e-3 in more dimensions.
     max_seconds : float, optional
-        Time limit in seconds, including the graph and a first compilation. Solvers stop at the limit with the best
-        bracket found.
+        Time limit in seconds, which includes the graph and a first compilation. Solvers stop at the limit and return
+        the best bracket found.
     n_jobs : int, default 1
-        Number of threads; -1 for one per processor. The result does not depend on it.
+        Number of threads. The value -1 uses one thread per processor. The result does not depend on this number.
     progress : bool, default False
-        Show progress on standard error.
+        If True, progress is shown on standard error.
 
     Returns
     -------
     GraphSteinDiscrepancy
-        Bracket, coordinates, optimal function g, test function h, graph, timings and warnings.
+        The bracket, the values of the coordinates, the optimal function g, the test function h, the graph, timings and
+        warnings.
 
     Raises
     ------
     UsageError
         If an argument is not valid.
     InputError
-        If the sample, scores, support or operator are inconsistent or not finite.
+        If the sample, the scores, the support or the operator are inconsistent or not finite.
     SolverError
-        If the relative width of the bracket exceeds 10 %; the error carries the bracket.
+        If the relative width of the bracket exceeds 10 %. The error contains the bracket.
     TimeLimitError
         If the time limit passes before the programs are built.
     CrossedBracketError
@@ -128,9 +130,9 @@ def graph_stein_discrepancy(
 
     Notes
     -----
-    Discrepancies are comparable between samples of the same size and target. A mode that no draw visited is not
+    Discrepancies can be compared between samples of the same size and target. A mode that no draw visited is not
     detected if it does not change the score at the draws. The discrepancy saturates if the distance of neighboring
-    draws is a substantial fraction of a unit, as for 1000 draws in three or more dimensions: a sample that is too
+    draws is a substantial fraction of a unit, as for 1000 draws in three or more dimensions. A sample that is too
     narrow may then have a smaller discrepancy than exact draws. A warning reports saturation, and such samples are not
     ranked (`GraphSteinDiscrepancy.is_saturated`).
 
@@ -235,7 +237,7 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
 
 
 def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
-    """Build the graph on the points; return it with its dilation."""
+    """Build the graph on the points, and return it with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; got {kind!r}")
     stretch = geometry.checked_dilation(dilation)
@@ -252,8 +254,8 @@ def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool)
     """Convert a Stein function of scaled draws to raw coordinates.
 
     For z = (x - m) / S, the result is the function of x with the same T g at every point. The Langevin operator in z is
-    the operator of covariance S^2 in x, so the Langevin operator in x has g = S g_z. Other operators have coefficients
-    b / S and S^-1 a S^-1 in z, so g = g_z / S.
+    the operator with covariance S^2 in x, so the Langevin operator in x has g = S g_z. Other operators have the
+    coefficients b / S and S^-1 a S^-1 in z, so g = g_z / S.
     """
     if units.kind == "raw":
         return g, slopes
@@ -269,11 +271,12 @@ class Answers:
     Attributes
     ----------
     lower, upper : ndarray, shape (d,)
-        Brackets; initially [0, c1 sum |b_gamma| + c2 sum |b_Gamma|].
+        Brackets, which are initially [0, c1 sum |b_gamma| + c2 sum |b_Gamma|].
     g : ndarray, shape (n, d)
         Functions that attain the lower bounds.
     slopes : ndarray, shape (n, d, k)
-        Their gradients (k = d), or only the derivatives of g_j in direction j (k = 1) if all others are zero.
+        Gradients of these functions (k = d), or only the derivatives of g_j in direction j (k = 1) if all others are
+        zero.
     late : bool
         True if the time limit stopped a solver.
     solvers : list of str
@@ -326,4 +329,4 @@ def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: 
         answers.late |= time.monotonic() >= end
         for j, candidate in zip(portion, candidates, strict=True):
             answers.take(j, candidate)
-        del candidates, candidate  # frees memory before the next portion
+        del candidates, candidate  # this frees memory before the next portion

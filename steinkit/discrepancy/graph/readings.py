@@ -1,31 +1,32 @@
 """Interpretation of the optimal Stein function: direction and saturation.
 
-**Direction.** For a distribution with a density, moving every point x a little along g(x) changes the Kullback-Leibler
-divergence from the target at a rate of minus the mean of h = T_P g [1]_. The optimal g maximizes this mean, so g points
-from the draws towards the target; this interpretation is heuristic. A diffusion operator with covariance coefficient a
-is the Langevin operator applied to the flow a g; the direction then refers to its part a_jj g_j.
+**Direction.** Consider a distribution with a density. If every point x is moved slightly along g(x), the
+Kullback-Leibler divergence from the target changes at a rate of minus the mean of h = T_P g [1]_. The optimal g
+maximizes this mean, so it points from the draws towards the target. This interpretation is heuristic. A diffusion
+operator with covariance coefficient a is the Langevin operator applied to the flow a g. The direction then refers to
+its part a_jj g_j.
 
-For exact draws g is noise, and g_j may also respond to a bias of a correlated coordinate. A direction is therefore
-reported only if moments with mean zero under the target confirm it at three standard errors: the means of the score s_j
-(location) and of 1 + c_j s_j with c = x - m (spread), and their versions that account for the other coordinates. With C
-the covariance of the draws and A minus the mean of c s', a normal target has covariance S = A^-1 C, and its mean
-differs from the sample mean by S times the mean score. The corresponding statistics are the mean of (S s)_j, and log
-S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The directions "strays" and "crowds", which
-concern modes, are reported if the spread statistic exceeds all dependence statistics of the coordinate.
+For exact draws, g is noise, and g_j may also respond to a bias of a correlated coordinate. A direction is therefore
+reported only if moments with mean zero under the target confirm it at three standard errors. These moments are the
+means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and their versions that account for the
+other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal target has
+covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding statistics
+are the mean of (S s)_j, and log S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The directions
+"strays" and "crowds", which concern modes, are reported if the spread statistic exceeds all dependence statistics of
+the coordinate.
 
-**Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3, so
-g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances of neighboring draws are larger, the
-constraints do not bind, and the discrepancy of any sample approaches its ceiling
+**Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.
+Therefore, g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances of neighboring draws are larger
+than l, the constraints do not bind. The discrepancy of any sample then approaches its ceiling
 
-    sum_i q_i (c1 |s(x_i)| + c2),         summed over coordinates.
+    sum_i q_i (c1 |s(x_i)| + c2), summed over the coordinates.
 
 A sample that is too narrow has smaller scores and a lower ceiling, so its discrepancy may be smaller than that of exact
 draws. A strongly biased sample also approaches its ceiling, which is not a defect of the measure. The two cases differ
-in the value that exact draws of the same size would reach. With r the median L1 distance to the nearest neighbor in
-units of l,
-independent draws from N(0, I) reach about
+in the value that exact draws of the same size would reach. Let r be the median L1 distance to the nearest neighbor in
+units of l. Independent draws from N(0, I) reach about
 
-    1.3 sqrt(r) of the ceiling in one dimension and 1.4 r in two and more dimensions
+    1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two and more dimensions
 
 (measured for 10 to 8000 draws in one to five dimensions, and Stein factors 1, k, k^2 with k from 1/16 to 100). Let a be
 the mean of -(x - m) s, which is 1 under the target. The nearest-neighbor distances of a sample that is sqrt(a) times as
@@ -51,10 +52,10 @@ from steinkit.errors import InputError
 from steinkit.sample import DistinctSample, Floats
 
 _LEADING_DRAWS = 3
-_SHOWN_NUMBERS = 4  # coordinates of a point that are printed
-_CLEAR = 0.4  # share of the discrepancy of a coordinate that a shift or a rescaling must explain
-_PREVAILS = 2.0  # ratio of the two parts of the mean of h for which the larger is reported
-_SIGNIFICANT = 3.0  # standard errors
+_SHOWN_NUMBERS = 4  # number of coordinates of a point that are printed
+_CLEAR = 0.4  # fraction of the discrepancy of a coordinate that a shift or a rescaling must explain
+_PREVAILS = 2.0  # if the ratio of the two parts of the mean of h exceeds this value, the larger part is reported
+_SIGNIFICANT = 3.0  # in standard errors
 
 
 def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> tuple[Floats, Floats, Floats] | None:
@@ -63,12 +64,12 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     Returns
     -------
     location, spread : ndarray, shape (2, d)
-        Marginal statistics, then statistics that account for the other coordinates; negative if the draws are too high
-        or too wide.
+        Marginal statistics, followed by statistics that account for the other coordinates. They are negative if the
+        draws are too high or too wide.
     dependence : ndarray, shape (d,)
         Largest absolute dependence statistic of each coordinate.
 
-    The result is None if there are too few draws or a coordinate is constant.
+    The result is None if there are too few draws or if a coordinate is constant.
     """
     rows = sample.inverse[sample.inverse >= 0]
     weights = (sample.weights / sample.counts)[rows]
@@ -85,7 +86,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
         if feature.kind == "dependence":
             pair = list(feature.coordinates)
             dependence[pair] = np.maximum(dependence[pair], abs(z))
-    if bounds is not None:  # the score does not have mean zero
+    if bounds is not None:  # because the score does not have mean zero
         return np.stack([location, location]), np.stack([spread, spread]), dependence
     p, unit = weights / weights.sum(), found.units.scale
     centred, pulls = (points - p @ points) / unit, at_draws * unit
@@ -96,8 +97,9 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
         return None
     covariance = inverse @ ((p[:, None] * centred).T @ centred)
     shift = _z(pulls @ covariance.T, p, times[own["location"]].max())
-    lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj over its error
-    ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)  # S_jj/C_jj; its logarithm has symmetric errors
+    lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj divided by its error
+    # S_jj/C_jj, because its logarithm has symmetric errors
+    ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)
     return np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence
 
 
@@ -107,13 +109,13 @@ def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
     The result is 0 for constant columns.
     """
     mean = p @ values
-    with np.errstate(over="ignore"):  # an infinite error makes it 0
+    with np.errstate(over="ignore"):  # an infinite error gives 0
         error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
 
 
 def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Return a mask of the confirmed coordinates per direction."""
+    """Return a mask of the confirmed coordinates for each direction."""
     needed = np.maximum(_SIGNIFICANT, dependence)
     return {
         "high": (-location >= _SIGNIFICANT).all(axis=0),
@@ -128,7 +130,7 @@ def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str,
 def influences(sample: DistinctSample, h: Floats) -> tuple[list[str], int]:
     """Describe the points with the largest q_i |h_i|.
 
-    The number of points that account for half of the total is returned as well.
+    The function also returns the number of points that account for half of the total.
     """
     influence = sample.weights * np.abs(h)
     described = []
@@ -146,18 +148,19 @@ def direction(
 ) -> str:
     """Classify the flow g_j of a coordinate.
 
-    The classes are shifts, rescalings, and flows towards higher or lower density. The least-squares fit a + b (x_j -
-    mean) to the flow gives the contributions of a shift and of a rescaling to the mean of h: a times the mean drift,
-    and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator the drift is the score and
-    a_jj = 1. If neither explains the discrepancy, as with several modes, the larger part of the mean of h decides:
-    <flow, score> for a flow towards higher density, or the divergence for a flow that spreads the draws.
+    The classes are shifts, rescalings, and flows towards higher or lower density. A least-squares fit a + b (x_j -
+    mean) to the flow gives the contributions of a shift and of a rescaling to the mean of h. They are a times the mean
+    drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator, the drift is the
+    score, and a_jj = 1. If neither contribution explains the discrepancy, as with several modes, the larger part of the
+    mean of h determines the class. The parts are <flow, score> for a flow towards higher density, and the divergence
+    for a flow that spreads the draws.
 
     Parameters
     ----------
     weights, x, flow, drift, uphill : ndarray, shape (n,)
-        Weights, x_j, g_j, the factor of g_j in T_P g, and its part that comes from the score.
+        Weights, x_j, g_j, the factor of g_j in T_P g, and the part of this factor that comes from the score.
     own : float
-        Mean of a_jj; 1 for the Langevin operator.
+        Mean of a_jj, which is 1 for the Langevin operator.
     carried : float
         Discrepancy of the coordinate.
 
@@ -181,10 +184,12 @@ def direction(
     return "wide" if stretch < 0.0 else "narrow"
 
 
-_AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1, in one dimension and in more
-_REACHED, _EXPECTED = 0.2, 0.25  # limits in 2 to 4 dimensions; in three, sd .9 has .93 times the value of sd 1 at .43
+_AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1, in one dimension and in more dimensions
+# limits in 2 to 4 dimensions; in three dimensions, sd .9 has .93 times the value of sd 1 at .43
+_REACHED, _EXPECTED = 0.2, 0.25
 _EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where sd .9 still has a larger value than sd 1 on average
-_EITHER_FROM_FIVE = 0.1  # limit in five or more dimensions; in ten, sd .9 has .88 times the value of sd 1 at .15
+# limit in five or more dimensions; in ten dimensions, sd .9 has .88 times the value of sd 1 at .15
+_EITHER_FROM_FIVE = 0.1
 _FACTORS_HELP_BELOW = 5  # in five or more dimensions, narrow samples have smaller values for any Stein factors
 _MOST_DRAWS = 20_000  # largest advised number of draws
 
@@ -192,7 +197,7 @@ _MOST_DRAWS = 20_000  # largest advised number of draws
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
     """Return the median nearest-neighbor distance relative to the scale of g.
 
-    It is 0 for a single point.
+    The result is 0 for a single point.
     """
     if not len(graph.edges):
         return 0.0
@@ -206,8 +211,8 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
     """Return the width of a sample relative to the target, from the scores.
 
-    The result is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
-    away from the mean, count as 1.
+    The result is the geometric mean over the coordinates. Bounded coordinates are treated as having the width 1, as are
+    coordinates with scores that point away from the mean.
     """
     ratios = -(weights @ ((points - weights @ points) * scores))
     if bounds is not None:
@@ -233,13 +238,15 @@ def is_saturated(reached: float, expected: float, dim: int) -> bool:
 
 
 def advice(exact_spacing: float, n: int, dim: int, stein_factors: tuple[float, float, float]) -> list[str]:
-    """Return remedies against saturation: smaller Stein factors and more draws.
+    """Return remedies against saturation.
+
+    They are smaller Stein factors or more draws.
 
     Returns
     -------
     list of str
-        For example "Stein factors 1,0.48,0.23" and "about 9000 draws", or "larger units" if the factors would be too
-        small; empty in five dimensions and more.
+        The remedies, such as "Stein factors 1,0.48,0.23" and "about 9000 draws", or "larger units" if the factors would
+        be too small. The list is empty in five or more dimensions.
     """
     if dim >= _FACTORS_HELP_BELOW:
         return []

@@ -48,48 +48,48 @@ _UNSEEN = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphSteinDiscrepancy(Measured):
-    """Result of `graph_stein_discrepancy`: bracket and optimal Stein function.
+    """Result of `graph_stein_discrepancy`, with its bracket and Stein function.
 
-    The n points are the distinct points of the sample in order of first appearance; ``sample.inverse`` maps draws to
-    points.
+    The n points are the distinct points of the sample, in the order of their first appearance. The array
+    ``sample.inverse`` maps draws to points.
 
     Attributes
     ----------
     lower, upper : float
         Certified bounds of the discrepancy, in `units`.
     coordinate_lower, coordinate_upper : ndarray, shape (d,)
-        Certified bounds per coordinate; they sum to `lower` and `upper`.
+        Certified bounds of the coordinates, with the sums `lower` and `upper`.
     g : ndarray, shape (n, d)
         A Stein function that attains `lower`, in raw coordinates. The Stein factors bound it in `units`.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
-        Its gradient, see `grad_g`. The second shape contains only the derivatives of g_j in direction j; the others are
-        zero because no edge adds a constraint, as in hundreds of dimensions.
+        Gradient of g. See `grad_g`. The second shape contains only the derivatives of g_j in direction j. The others
+        are zero, because no edge adds a constraint, as in hundreds of dimensions.
     scores : ndarray, shape (n, d)
         Score of the target at the points, in raw units.
     sample : DistinctSample
-        Points in raw units, weights, counts and names.
+        Points in raw units, with weights, counts and names.
     units : Units
         Units of the bracket, the Stein factors, the graph and the saturation.
     graph : Graph
         Graph on the points, with lengths in `units`.
     dilation : float
-        Dilation of the spanner; 1 for the complete graph.
+        Dilation of the spanner, which is 1 for the complete graph.
     stein_factors : tuple of float
-        Bounds (c1, c2, c3) on g, on its gradient and on the Lipschitz constant of its gradient.
+        Bounds (c1, c2, c3) of g, of its gradient, and of the Lipschitz constant of its gradient.
     solver : str
-        Solvers that contributed, joined by " + " in order.
+        Solvers that contributed, in order, joined by " + ".
     tolerance : float
         Requested relative width of the bracket.
     seconds : dict
-        Wall time of the steps "scores", "graph", "program" and "solve".
+        Wall time of the stages "scores", "graph", "program" and "solve".
     warnings : tuple of str
-        Messages about merged or omitted draws, changes of solver, and wide brackets.
+        Notes on merged or omitted draws, changes of solver, and wide brackets.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     operator : RiemannianLangevin, or None
-        Diffusion operator; None for the Langevin operator.
+        Diffusion operator, or None for the Langevin operator.
     coefficients : Coefficients, or None
-        Drift and covariance of the operator at the points, in raw units; None for the Langevin operator.
+        Drift and covariance of the operator at the points, in raw units. They are None for the Langevin operator.
 
     Examples
     --------
@@ -123,8 +123,8 @@ class GraphSteinDiscrepancy(Measured):
     def grad_g(self) -> Floats:
         """Gradient of g, shape (n, d, d).
 
-        ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i. The array is computed on first access,
-        because in many dimensions it takes far more memory than the sample.
+        The entry ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i. The array is computed on first
+        access, because in many dimensions it requires far more memory than the sample.
         """
         n, dim, directions = self.slopes.shape
         if directions == dim:
@@ -143,9 +143,9 @@ class GraphSteinDiscrepancy(Measured):
     def saturation(self) -> float:
         """Ratio of the discrepancy to its ceiling.
 
-        The ceiling is sum q (c1 |s| + c2) over points and coordinates; with a diffusion operator it is
-        sum q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples and for samples with draws
-        that are too far apart; `is_saturated` distinguishes the two.
+        The ceiling is the sum of q (c1 |s| + c2) over points and coordinates. With a diffusion operator, it is the sum
+        of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples with draws
+        that are too far apart. The property `is_saturated` distinguishes the two cases.
         """
         if self.coefficients is None:
             drift, slopes = self.units.scores(self.scores), np.ones((1, 1))
@@ -167,7 +167,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def unranked(self) -> str:
-        """Reason why samples must not be ranked by the value; empty if they may."""
+        """Reason why samples must not be ranked by the value, or an empty string."""
         if not self.is_saturated:
             return ""
         n, dim, near = len(self.sample), self.sample.dim, self._exact_spacing
@@ -183,7 +183,7 @@ class GraphSteinDiscrepancy(Measured):
     def _exact_spacing(self) -> float:
         """Estimated spacing of exact draws of the same size."""
         near = spacing(self.graph, self.stein_factors)
-        if self.units.kind == "own":  # own units already scale with the sample
+        if self.units.kind == "own":  # these units already scale with the sample
             return near
         return near / width_over_target(self.sample.weights, self.sample.points, self.scores, self.bounds)
 
@@ -191,7 +191,7 @@ class GraphSteinDiscrepancy(Measured):
     def drift(self) -> Floats:
         """Factor of g in T_P g at the points, shape (n, d).
 
-        It is the score, or the drift of the diffusion operator.
+        The factor is the score, or the drift of the diffusion operator.
         """
         return self.scores if self.coefficients is None else self.coefficients.drift
 
@@ -204,9 +204,9 @@ class GraphSteinDiscrepancy(Measured):
     def test_function(self) -> Floats:
         """Test function h = T_P g at the points, shape (n,).
 
-        It is <g, score> + div g, or <g, drift> + <a, grad g> with a diffusion operator. Its mean is zero under the
-        target and `lower` under the sample. It tends to be positive in regions with too many draws and negative in
-        regions with too few.
+        It is <g, score> + div g. With a diffusion operator, it is <g, drift> + <a, grad g>. The mean of h is zero under
+        the target, and `lower` over the sample. The function tends to be positive in regions with too many draws, and
+        negative in regions with too few.
         """
         if self.coefficients is None:
             spread = np.ascontiguousarray(self._own_slopes).sum(axis=1)
@@ -216,7 +216,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contributions of the coordinates."""
+        """Contributions of the coordinates to the discrepancy."""
         return terms_of(self.sample.names, self.coordinate_lower.tolist(), self.coordinate_upper.tolist())
 
     def _details(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class GraphSteinDiscrepancy(Measured):
     def directions(self) -> tuple[str, ...]:
         """Direction of the bias per coordinate.
 
-        It is a key of `DIRECTIONS`, or "unclear" if moments do not confirm it.
+        The direction is a key of `DIRECTIONS`, or "unclear" if moments do not confirm it.
         """
         moments = moments_of(self.sample, self.scores, self.bounds)
         known = {} if moments is None else confirmed(*moments)
@@ -245,12 +245,14 @@ class GraphSteinDiscrepancy(Measured):
         return self.gap > self.tolerance
 
     def headline(self) -> str:
-        """State the value, or its bracket if that is wide."""
+        """State the value, or its bracket if the bracket is wide."""
         ends = " and ".join(rounded_outwards(self.lower, self.upper))
         return f"{sentence(self.title)} between {ends}" if self.is_wide else super().headline()
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Return statements on value, comparison, coordinates, draws, limits, method.
+        """Return the statements of the report.
+
+        They cover the value, comparison, coordinates, draws, limits and method.
 
         See `Measurement.statements`.
         """

@@ -1,12 +1,12 @@
 """Radial base kernels of the kernel Stein discrepancy.
 
-They have the form k(x, y) = phi(u) with u = |x - y|^2:
+The kernels have the form k(x, y) = phi(u) with u = |x - y|^2:
 
     inverse multiquadric   phi(u) = (c^2 + u)^beta,          beta < 0
     Gaussian               phi(u) = exp(-u / (2 l^2))
 
 The discrepancy of the inverse multiquadric kernel with -1 < beta < 0 detects every sequence of samples that does not
-converge to a distantly dissipative target. The Gaussian kernel decays too fast: for d >= 3 a sequence of samples that
+converge to a distantly dissipative target. The Gaussian kernel decays too fast. For d >= 3, a sequence of samples that
 escapes to infinity can have a discrepancy near zero [1]_.
 
 References
@@ -28,17 +28,20 @@ from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.sample import Floats
 
 _MEDIAN_POINTS = 2000
-_LEAST_SCALE, _LARGEST_SCALE = 1e-30, 1e30  # the fifth power is a normal double
+_LEAST_SCALE, _LARGEST_SCALE = 1e-30, 1e30  # the fifth powers of these numbers are normal doubles
 
 
 @dataclass(frozen=True)
 class BaseKernel(ABC):
-    """Family of radial kernels phi(u); its fields are its parameters.
+    """Family of radial kernels phi(u).
+
+    The fields of the class are the parameters of the family.
 
     Attributes
     ----------
     scale : float or None
-        Length scale in the unit of the draws; None for the median distance between the distinct points of the sample.
+        Length scale in the unit of the draws. If it is None, it is the median distance between the distinct points of
+        the sample.
     """
 
     scale: float | None = None
@@ -55,7 +58,7 @@ class BaseKernel(ABC):
         Returns
         -------
         tuple of float
-            The scale, then the other parameters.
+            The scale, followed by the other parameters.
         """
         return tuple(float(getattr(self, field.name)) for field in fields(self))
 
@@ -64,8 +67,8 @@ class BaseKernel(ABC):
     def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
         """Return phi(u), phi'(u) and weight phi''(u), for numbers or arrays.
 
-        Callers compile this function. `weight` is an argument because the order of multiplication determines the last
-        bit of a product.
+        Callers compile this function. The argument `weight` exists because the order of multiplication determines the
+        last bit of a product.
         """
 
     def height(self) -> float:
@@ -82,8 +85,8 @@ class BaseKernel(ABC):
     def suprema(self) -> tuple[float, float, float]:
         """Return upper bounds F, G and H of the kernel and its derivatives.
 
-        They are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up. For an
-        exponential exp(-e) each supremum includes the factor 1 + e; see `rounding`.
+        The bounds are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up. For
+        an exponential exp(-e), each supremum includes the factor 1 + e. See `rounding`.
         """
 
     def conditioning(self) -> float:
@@ -92,17 +95,17 @@ class BaseKernel(ABC):
         Returns
         -------
         float
-            The factor, without those that `suprema` includes.
+            The factor, without the factors that `suprema` includes.
         """
         return 2.0
 
     def document(self) -> dict[str, str | float | None]:
-        """Return the class and parameters as in JSON.
+        """Return the class and the parameters for JSON.
 
         Returns
         -------
         dict
-            The keys "name", "scale" and "exponent"; the exponent is None if the family has no exponent.
+            The keys "name", "scale" and "exponent". The exponent is None if the family has no exponent.
         """
         return {"name": type(self).__name__, "scale": self.scale, "exponent": None} | vars(self)
 
@@ -114,14 +117,14 @@ class BaseKernel(ABC):
         Parameters
         ----------
         points : ndarray, shape (n, d)
-            Distinct points. If there are more than 2000, 2000 evenly spaced ones are used.
+            Distinct points. If there are more than 2000 points, 2000 evenly spaced ones are used.
 
         Returns
         -------
         kernel : BaseKernel
             The kernel with its scale.
         notes : tuple of str
-            A note if only some of the points were used.
+            A note if only some of the points were used, and otherwise nothing.
 
         Raises
         ------
@@ -144,14 +147,14 @@ class IMQ(BaseKernel):
     Parameters
     ----------
     scale : float, default 1
-        Length scale c in the unit of the draws; positive.
+        Length scale c in the unit of the draws. It must be positive.
     exponent : float, default -0.5
-        Power beta, negative. If it is between -1 and 0, the discrepancy controls convergence.
+        Power beta, which must be negative. If the power is between -1 and 0, the discrepancy controls convergence.
 
     Raises
     ------
     UsageError
-        If the scale is not positive and finite, or the exponent is not negative and finite.
+        If the scale is not positive and finite, or if the exponent is not negative and finite.
 
     References
     ----------
@@ -200,12 +203,14 @@ class IMQ(BaseKernel):
             weight phi''(u).
         """
         base = scale * scale + u
-        phi = 1.0 / np.sqrt(base) if exponent == -0.5 else base**exponent  # a root costs much less than a power
+        phi = 1.0 / np.sqrt(base) if exponent == -0.5 else base**exponent  # a square root costs much less than a power
         first = exponent * phi / base
         return phi, first, weight * ((exponent - 1.0) * first / base)
 
     def height(self) -> float:
-        """Return the value of the kernel at distance 0, c^(2 beta), which may overflow.
+        """Return the value of the kernel at distance 0.
+
+        The value c^(2 beta) may overflow.
 
         Returns
         -------
@@ -217,12 +222,12 @@ class IMQ(BaseKernel):
     def suprema(self) -> tuple[float, float, float]:
         """Return bounds of the kernel and its derivatives.
 
-        They follow from sqrt(u) <= sqrt(b) and u <= b.
+        The bounds follow from sqrt(u) <= sqrt(b) and u <= b.
 
         Returns
         -------
         F : float
-            c^(2 beta), the supremum of phi.
+            The supremum of phi, which is c^(2 beta).
         G : float
             2 |beta| F / c.
         H : float
@@ -233,7 +238,9 @@ class IMQ(BaseKernel):
         return self.height(), float(slope), float(bend)
 
     def conditioning(self) -> float:
-        """Return 2 + |beta|; the power amplifies relative errors by |beta|.
+        """Return 2 + |beta|.
+
+        The power amplifies relative errors by |beta|.
 
         Returns
         -------
@@ -250,7 +257,8 @@ class GaussianKernel(BaseKernel):
     Parameters
     ----------
     scale : float, optional
-        Length scale l in the unit of the draws; default: the median distance between the distinct points of the sample.
+        Length scale l in the unit of the draws. The default is the median distance between the distinct points of the
+        sample.
 
     Raises
     ------
@@ -301,11 +309,11 @@ class GaussianKernel(BaseKernel):
         Returns
         -------
         F : float
-            1, at least sup (1 + e) exp(-e).
+            The number 1, which is at least sup (1 + e) exp(-e).
         G : float
-            At least sup sqrt(2 e) (1 + e) exp(-e) / l.
+            An upper bound of sup sqrt(2 e) (1 + e) exp(-e) / l.
         H : float
-            At least sup (1 + e) exp(-e) / l^2 + sup 2 e (1 + e) exp(-e) / l^2.
+            An upper bound of sup (1 + e) exp(-e) / l^2 + sup 2 e (1 + e) exp(-e) / l^2.
         """
         assert self.scale is not None
         return 1.0, 1.05 / self.scale, 2.8 / self.scale**2
@@ -336,7 +344,7 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
 
 
 def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
-    """Return the kernel with this scale, or unchanged if the scale is None."""
+    """Return the kernel with this scale, or the same kernel if the scale is None."""
     return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
 
 

@@ -7,37 +7,41 @@ bootstrap [1]_ are
 
 .. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),
 
-where W is a Markov chain of signs that flips with probability a at each step: E[W_i W_j] = r^|i - j| with r = 1 - 2a.
-It restarts with each chain of the sample. The p-value is the fraction of B at or above V.
+where W is a Markov chain of signs that flips with probability a at each step. Therefore, E[W_i W_j] = r^|i - j| with r
+= 1 - 2a. The chain W restarts with each chain of the sample. The p-value is the fraction of the values of B that are at
+least as large as V.
 
 **Flip probability.** For draws from the target, the mean of n V is the sum over lags t of the autocovariance c_t =
-E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If signs flip too often, B is too
-small and the test rejects too often; if they rarely flip, all B are nearly equal to V. The choice is equivalent to that
-of a lag window for a long-run variance: the best window r^|t| neglects a fraction of the variance of order
-(n / tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The fraction used here is
+E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If the signs flip too often, B is too
+small, and the test rejects too often. If they rarely flip, all B are nearly equal to V. The choice of r is equivalent
+to that of a lag window for a long-run variance. The best window r^|t| neglects a fraction of the variance of order (n /
+tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The test neglects the fraction
 
 .. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
 
-The factor d^(-1/2) accounts for about one slow feature per coordinate in n V, which reduces its standard deviation
-relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the window is
-(1 + rho r) / (1 - rho r). The value of r makes it (1 - delta) tau; for independent draws r = 0 and a = 1/2.
+The factor d^(-1/2) accounts for the slow features in n V. There is about one per coordinate, which reduces the standard
+deviation of n V relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the
+window is (1 + rho r) / (1 - rho r). The value of r is such that this sum equals (1 - delta) tau. For independent draws,
+r = 0 and a = 1/2.
 
-tau is the larger of two estimates. The first uses at most 200 evenly spaced rows of the matrix k0(x_i, x_j), each a
-time series in j. The autocovariances of the centered rows are added up to the end of Geyer's initial monotone sequence
-[2]_. This estimate weights features by their squared variances; the largest ones are odd functions.
+The time tau is the larger of two estimates. The first estimate uses at most 200 evenly spaced rows of the matrix
+k0(x_i, x_j). Each row is a time series in j. The autocovariances of the centered rows are added up to the end of
+Geyer's initial monotone sequence [2]_. This estimate weights the features by their squared variances, and the features
+with the largest variance are odd functions.
 
-**Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean: odd
-functions have *negative* autocorrelations, but even ones, such as the energy, have positive ones. The odd features then
-give tau = 1, and the many even features inflate n V. With signs that flip at every draw, nearly every exact chain would
-be rejected in fifty dimensions. For standardized draws z, the second estimate is therefore the longest autocorrelation
-time of |z|^2 and of the z_j^2 with a clear autocorrelation at lag one. The other z_j^2 would only add the noise of a
-maximum. The z_j do not need separate estimates, because the rows include them.
+**Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean. Odd
+functions then have *negative* autocorrelations, but even functions, such as the energy, have positive ones. The odd
+features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw, nearly
+every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is therefore the
+longest autocorrelation time of |z|^2 and of those z_j^2 that have a clear autocorrelation at lag one. The other z_j^2
+would only increase the estimate by noise, because it is a maximum. The z_j do not require separate estimates, because
+the rows include them.
 
-The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`); `benchmarks/verdict.py` measures
-the level for chains of NUTS and Hamiltonian Monte Carlo.
+The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`). The program
+`benchmarks/verdict.py` measures the level for chains of NUTS and Hamiltonian Monte Carlo.
 
-**In the verdict** the kernel contributes a test of the whole shape, and the number of independent draws with the same
-expected squared KSD. Both take time quadratic in the number of draws, and use a subset of long samples.
+**In the verdict**, the kernel provides a test of the whole distribution, and the number of independent draws with the
+same expected squared KSD. Both take time quadratic in the number of draws, so they use a subset of long samples.
 
 References
 ----------
@@ -72,20 +76,22 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import Units, UnitsLike
 
-_SHARE = 0.4  # constant factor of delta
+_SHARE = 0.4  # the constant factor of delta
 _LARGEST_SHARE = 0.5
-_SERIES = 200  # rows of the kernel matrix in the estimate of tau
+_SERIES = 200  # number of rows of the kernel matrix in the estimate of tau
 _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
 _CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrelated
 _FEWEST = 20  # number of draws in units of tau below which the level is not maintained
-_BELOW_ALL = 0.95  # fraction of the smallest replicate below which draws were probably selected
-_TOO_MANY = 4.0  # ratio of equivalent draws to the effective size of weighted ones above which they were selected
-_COMPARED = 64  # draws of each chain that determine the order of chains
+_BELOW_ALL = 0.95  # if the statistic is below this fraction of the smallest replicate, the draws were probably selected
+# if the ratio of equivalent draws to the effective size of weighted draws is above this number, they were selected
+_TOO_MANY = 4.0
+_COMPARED = 64  # number of draws of each chain that determine the order of chains
 _ROWS = 256
 _REPLICATES = 128
-_ROUGH = 1e-5  # relative to the largest sum over pairs i != j: twenty times the observed error of single precision
-_LEAST = 1e-20  # statistics between this and its inverse neither overflow nor underflow in single precision
+# relative to the largest sum over pairs i != j; this is twenty times the observed error of single precision
+_ROUGH = 1e-5
+_LEAST = 1e-20  # statistics between this number and its inverse neither overflow nor underflow in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +101,19 @@ class KernelSteinTest:
     Attributes
     ----------
     p_value : float
-        (1 + number of bootstrap values at or above the statistic) / (1 + n_bootstrap).
+        The number (1 + number of bootstrap values at or above the statistic) / (1 + n_bootstrap).
     statistic : float
-        n times the squared V-statistic of `kernel_stein_discrepancy`, for n draws.
+        The product of n and the squared V-statistic of `kernel_stein_discrepancy`, for n draws.
     bootstrap : ndarray, shape (n_bootstrap,)
         Replicates of the statistic under the target.
     flip_probability : float
         Probability of a sign change at each draw.
     autocorrelation_time : float
-        Estimate of tau in draws; NaN if the flip probability was given.
+        Estimate of tau in draws. It is NaN if the flip probability was given.
     kernel : IMQ or GaussianKernel
         Base kernel with its scale.
     operator : RiemannianLangevin or None
-        None for Langevin's operator.
+        Stein operator, or None for Langevin's operator.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     sample : DistinctSample
@@ -119,7 +125,7 @@ class KernelSteinTest:
     seconds : dict of str to float
         Wall time of the stages "scores", "autocorrelation" and "bootstrap".
     warnings : tuple of str
-        Notes on the sample, and on the reliability of the p-value.
+        Notes on the sample and on the reliability of the p-value.
 
     Examples
     --------
@@ -170,28 +176,29 @@ def kernel_stein_test(
 ) -> KernelSteinTest:
     """Test whether dependent draws come from the target, with a Stein kernel.
 
-    The order of the draws matters: chain labels split the sample, and draw numbers order each chain. Without them, the
-    sample is a single chain in the given order. The time is O(n^2 (d + n_bootstrap)), the memory O(n n_bootstrap).
+    The order of the draws matters. Chain labels split the sample into chains, and draw numbers determine the order
+    within each chain. Without labels, the sample is treated as a single chain in the given order. The time is O(n^2 (d
+    + n_bootstrap)), and the memory is O(n n_bootstrap).
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        Equally weighted draws of stationary chains, without burn-in and not selected by `thin`. Repeated draws, from
-        rejected proposals, must be included.
+        Equally weighted draws of stationary chains. They must not contain burn-in, and must not have been selected by
+        `thin`. Repeated draws, from rejected proposals, must be included.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support; default: those of the target.
+        Bounds of the support. The default is the bounds of the target.
     units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
-        Scale of the coordinates; see `kernel_stein_discrepancy`.
+        Scale of the coordinates. See `kernel_stein_discrepancy`.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
-        Base kernel; see `kernel_stein_discrepancy`.
+        Base kernel. See `kernel_stein_discrepancy`.
     operator : RiemannianLangevin, optional
-        Stein operator; default: Langevin's.
+        Stein operator. The default is Langevin's operator.
     flip_probability : float, optional
-        Probability of a sign change, above 0 and at most 1/2 (for independent draws); by default, it is determined by
+        Probability of a sign change, above 0 and at most 1/2 (for independent draws). By default, it is determined from
         the autocorrelation of the draws.
     n_bootstrap : int, default 1000
         Number of replicates. The first replicates do not depend on this number.
@@ -200,7 +207,7 @@ def kernel_stein_test(
     max_seconds : float, optional
         Time limit in seconds.
     n_jobs : int, default 1
-        Number of threads; -1 for all processors. The result does not depend on it.
+        Number of threads. The value -1 uses all processors. The result does not depend on this number.
 
     Returns
     -------
@@ -212,16 +219,16 @@ def kernel_stein_test(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores, bounds and operator are not consistent, the draws have unequal weights or are all equal, or
-        the numbers overflow.
+        If sample, scores, bounds and operator are not consistent, if the draws have unequal weights or are all equal,
+        or if the numbers overflow.
     TimeLimitError
         If the time limit is exceeded.
 
     Notes
     -----
-    A large p-value does not prove that a sample is good: the score does not depend on the weights of distant modes, and
-    a chain that missed a mode is not rejected. A small p-value is evidence of bias, but not of a relevant bias: every
-    biased sample is rejected if it is large enough.
+    A large p-value does not prove that a sample is good. The score does not depend on the weights of distant modes, and
+    a chain that missed a mode is not rejected. A small p-value is evidence of bias, but not of a relevant bias, because
+    every biased sample is rejected if it is large enough.
 
     References
     ----------
@@ -259,7 +266,7 @@ def _test(
 ) -> KernelSteinTest:
     """Test a scored sample.
 
-    If only the p-value is needed (`only_p`), the replicates have rounding errors.
+    If only the p-value is required (`only_p`), the replicates have rounding errors.
     """
     points, weights = prepared.points, prepared.given.weights
     if weights is not None and (weights != weights[0]).any():
@@ -278,7 +285,7 @@ def _test(
     rows = np.concatenate(series)
     seen, n = time.perf_counter(), len(points.inverse)
     with np.errstate(over="ignore", invalid="ignore"):
-        # at least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n
+        # this is at least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n
         size = float((points.counts @ np.sqrt(stein.diagonal())) ** 2) / n
     if not math.isfinite(size):
         raise InputError("the Stein kernel overflows: rescale draws and scores")
@@ -298,7 +305,7 @@ def _test(
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # signs that never flip
+        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # these are signs that never flip
         error = _ROUGH * np.abs(sums).max()
         sums += np.einsum("rn,rn,n->r", signs, signs, stein.diagonal())
         near = np.flatnonzero((np.abs(sums - sums[0]) <= error) & (sums != sums[0]))
@@ -306,7 +313,7 @@ def _test(
             sums[near] = _pair_sums(stein, signs[near], threads)
     sums /= n
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
-    # signs that never flip give the statistic up to rounding: a tie
+    # signs that never flip give the statistic up to rounding errors, which is a tie
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
         p_value=(1 + reached) / (1 + n_bootstrap),
@@ -331,17 +338,18 @@ def _test(
 def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
     """Estimate the integrated autocorrelation time of the kernel's features.
 
-    `whole` holds the number of the point of each draw.
+    The array `whole` contains the index of the point of each draw.
     """
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     covariance = np.zeros(max(chain.stop - chain.start for chain in chains))
-    unit = -int(np.frexp(stein.diagonal().max())[1])  # k0(x, y)^2 <= k0(x, x) k0(y, y): squares below one
+    # because k0(x, y)^2 <= k0(x, x) k0(y, y), the squares are below one
+    unit = -int(np.frexp(stein.diagonal().max())[1])
 
     def add(_: int) -> Iterator[None]:
         for start in range(0, len(picked), _SERIES_AT_ONCE):
             rows = picked[start : start + _SERIES_AT_ONCE]
             values = np.ldexp(stein.rows(rows)[:, whole], unit)
-            own = whole == rows[:, None]  # k0(x, x) is large and excluded from the series k0(x, .)
+            own = whole == rows[:, None]  # k0(x, x) is large and is excluded from the series k0(x, .)
             others = np.maximum((~own).sum(axis=1, keepdims=True), 1)
             values -= np.where(own, 0.0, values).sum(axis=1, keepdims=True) / others
             values[own] = 0.0
@@ -359,7 +367,7 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
 def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
     """Estimate the longest autocorrelation time of |z|^2 and some z_j^2.
 
-    The z_j^2 with a clear autocorrelation are included. The result is at least 1.
+    It includes the z_j^2 with a clear autocorrelation. The result is at least 1.
     """
     from scipy.special import ndtri
 
@@ -370,7 +378,8 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
         z = points[whole, begin : begin + _COORDINATES_AT_ONCE].T
         z = z - z.mean(axis=1, keepdims=True)
         size = np.abs(z).max(axis=1, keepdims=True)
-        squares = (z / np.where(size > 0.0, size, 1.0)) ** 2  # scaled: the squares neither overflow nor underflow
+        # scaled, so that the squares neither overflow nor underflow
+        squares = (z / np.where(size > 0.0, size, 1.0)) ** 2
         variance = squares.mean(axis=1, keepdims=True)
         squares /= np.where(variance > 0.0, variance, 1.0)
         radius += squares.sum(axis=0)
@@ -386,12 +395,12 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
 def _autocovariance(values: Floats) -> Floats:
     """Compute sum_j v_j v_(j+t) at each lag t, shape (n,).
 
-    The sums are added up over the rows of `values`, shape (rows, n).
+    The sums are accumulated over the rows of `values`, shape (rows, n).
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
     n = values.shape[1]
-    length = next_fast_len(2 * n, real=True)  # no wrap-around
+    length = next_fast_len(2 * n, real=True)  # this avoids wrap-around
     power = np.abs(rfft(values, length, axis=1)) ** 2
     return np.asarray(irfft(power.sum(axis=0), length)[:n])
 
@@ -422,7 +431,7 @@ def _sign_sums(
     flips[[chain.start for chain in chains]] = 0.5
     grouped = np.argsort(whole, kind="stable")
     starts = np.searchsorted(whole[grouped], np.arange(n_points))
-    sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # integers, exact in single precision
+    sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # integers, which are exact in single precision
     for first in range(0, n_bootstrap, _REPLICATES):
         last = min(first + _REPLICATES, n_bootstrap)
         require_time("signs were drawn")
@@ -436,11 +445,11 @@ def _sign_sums(
 def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rough: bool = False) -> Floats:
     """Compute sum_ij q_i q_j k0(x_i, x_j) for each row q of `signs`.
 
-    `signs` has shape (replicates, n), and the result shape (replicates,).
+    The array `signs` has shape (replicates, n), and the result has shape (replicates,).
 
-    Rows of the kernel matrix are computed in blocks, starting at the diagonal; entries right of the diagonal block
-    count twice. If `rough`, all but the first two sums are computed in single precision, in half the time, and without
-    the pairs i = j, which could have larger rounding errors than the sum of the others.
+    Rows of the kernel matrix are computed in blocks that start at the diagonal. Entries to the right of the diagonal
+    block count twice. If `rough` is True, all but the first two sums are computed in single precision, which takes half
+    the time. They omit the pairs i = j, which could have larger rounding errors than the sum of the others.
     """
     n = len(stein)
     blocks, starts = range(0, n, _ROWS), range(2 if rough else _REPLICATES, len(signs), _REPLICATES)
@@ -461,23 +470,23 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
             by_row = (some.astype(rows.dtype, copy=False) @ rows.T) * some[:, : last - first]
             sums[number, start:end] = by_row.sum(axis=1, dtype=np.float64)
 
-    with one_thread_in_libraries("blas"):  # run_pieces uses threads
+    with one_thread_in_libraries("blas"):  # because run_pieces uses threads
         run_pieces(fill, len(blocks), threads)
     return np.asarray(sums.sum(axis=0))
 
 
-_MOST_PAIRED = 4000  # largest number of draws in the bootstrap, with time quadratic in this number
-_MOST_SUMMED = 20_000  # largest number of draws for the number of equivalent draws
+_MOST_PAIRED = 4000  # largest number of draws in the bootstrap, which takes time quadratic in this number
+_MOST_SUMMED = 20_000  # largest number of draws for the computation of equivalent draws
 _INTERPRETED, _RADIAL = (
     1e-8,
     4,
-)  # seconds per pair and coordinate without compilation; overhead of a pair in coordinates
+)  # seconds per pair and coordinate without compilation, and overhead of a pair in coordinates
 
 
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
-    """Return the p-value of the kernel test, and the equivalent draws.
+    """Return the p-value of the kernel test, the equivalent draws, and notes.
 
-    The equivalent draws are defined in `Verdict.ksd_equivalent_draws`. Notes on omitted tests are returned as well.
+    The attribute `Verdict.ksd_equivalent_draws` defines the equivalent draws. The notes report omitted tests.
 
     Parameters
     ----------
@@ -498,9 +507,9 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
             try:
                 given = ScoredSample.of(paired, bounds=standard.bounds)
                 test = _test(given, IMQ(), rng=rng, only_p=True)
-            except InputError as error:  # for instance, if the selected draws are equal
+            except InputError as error:  # for example, if the selected draws are equal
                 untested = (f"the kernel test was omitted: {error}",)
-        if test is not None and len(paired) == len(summed):  # the statistic is n KSD^2 of the same draws
+        if test is not None and len(paired) == len(summed):  # the statistic is n KSD^2 for the same draws
             equivalent = _equivalent_draws(test, test.statistic / len(paired), standard.bounds)
         else:
             found = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True)
@@ -511,7 +520,7 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
 def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
     """Warn if the draws were probably selected.
 
-    The statistic, or the weighted discrepancy, is then too small for random draws.
+    In this case, the statistic or the weighted discrepancy is too small for random draws.
     """
     if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
@@ -533,7 +542,10 @@ def _spread(rows: Integers, most: int) -> Integers:
 
 
 def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: float, bounds: Floats | None) -> float:
-    """Return the number of independent draws with this expected squared discrepancy."""
+    """Return the number of equivalent draws.
+
+    This is the number of independent draws with the given expected squared discrepancy.
+    """
     points = found.sample
     stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
     return float(points.weights @ stein.diagonal()) / squared if squared > 0.0 else math.inf

@@ -2,31 +2,31 @@
 
 With the score s = grad log p and a base kernel k, the Stein kernel of the Langevin operator is
 
-    k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>,
+    k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>.
 
-which has mean zero under the target in either argument. `stein_kernel` defines it for other operators and for targets
-with finite bounds. For a sample with weights w that sum to one,
+It has mean zero under the target in either argument. The module `stein_kernel` defines it for other operators and for
+targets with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
 
-The U-statistic counts a repeated draw as a separate draw. The V-statistic is the squared discrepancy of the sample and
-never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
-distribution, and may be negative.
+The U-statistic treats a repeated draw as a separate draw. The V-statistic is the squared discrepancy of the sample and
+is never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
+distribution. It may be negative.
 
 **Stein thinning** selects draws greedily, with replacement. The j-th selected draw is the x_i that minimizes
 
-    k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)),
+    k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)).
 
-and thereby the kernel Stein discrepancy of the first j selected draws. With the kernel of the paper, the selected draws
-have a smaller spread than the sample, because scores are large in the tails and in narrow regions and few draws are
-selected there. Moment terms for the location and spread of each coordinate are therefore added to k0:
+The draw also minimizes the kernel Stein discrepancy of the first j selected draws. With the kernel of the paper, the
+selected draws have a smaller spread than the sample. Scores are large in the tails and in narrow regions, so few draws
+are selected there. Moment terms for the location and spread of each coordinate are therefore added to k0:
 
     k0(x, y) + r kappa sum_f f(x) f(y) / (2 d),      f = T e_j / |.|  and  T (x_j - m_j) e_j / |.|,
 
-for the operator T, the sample's mean m, the root mean square |.| of a feature over the draws, and the mean kappa of
-k0(x, x) over the draws. Every f has mean zero under the target, so the sum is again a Stein kernel; its base kernel has
-a part that is linear in x. r = 0 gives the algorithm of the paper.
+for the operator T. Here, m is the mean of the sample, |.| is the root mean square of a feature over the draws, and
+kappa is the mean of k0(x, x) over the draws. Every f has mean zero under the target, so the sum is again a Stein
+kernel. Its base kernel has a part that is linear in x. The value r = 0 gives the algorithm of the paper.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ from steinkit.units import Units, UnitsLike
 
 @dataclass(frozen=True, eq=False)
 class KernelSteinDiscrepancy(BracketResult):
-    """Kernel Stein discrepancy of a sample, with a bracket of its rounding error.
+    """Kernel Stein discrepancy of a sample, with a bracket for its rounding error.
 
-    The n points are the distinct points of the sample in order of first appearance.
+    The n points are the distinct points of the sample, in the order of their first appearance.
 
     Attributes
     ----------
     value : float
-        The discrepancy, or its square if `squared`.
+        The discrepancy, or its square if `squared` is True.
     lower, upper : float
         Proved bounds of the exact value, for any order of summation. Points and scores are assumed to be exact.
     statistic : {"v", "u"}
@@ -75,7 +75,7 @@ class KernelSteinDiscrepancy(BracketResult):
     kernel : IMQ or GaussianKernel
         Base kernel with its scale.
     operator : RiemannianLangevin or None
-        None for Langevin's operator.
+        Stein operator, or None for Langevin's operator.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     sample : DistinctSample
@@ -85,8 +85,8 @@ class KernelSteinDiscrepancy(BracketResult):
     units : Units
         Units of the value and of the kernel's scale.
     witness : ndarray, shape (n,)
-        Witness function sum_j w_j k0(x_i, x_j) at each point. It has mean 0 under the target, and is positive where the
-        sample has too much mass. Its mean over the sample is the squared V-statistic.
+        Witness function sum_j w_j k0(x_i, x_j) at each point. The function has mean 0 under the target, and it is
+        positive where the sample has too much mass. The mean over the sample is the squared V-statistic.
     seconds : dict of str to float
         Wall time of the stages "scores" and "pairs".
     warnings : tuple of str
@@ -104,7 +104,7 @@ class KernelSteinDiscrepancy(BracketResult):
     measure: ClassVar[str] = "ksd"
     title: ClassVar[str] = "kernel Stein discrepancy"
     meaning: ClassVar[str] = (
-        "The score does not depend on the weights of distant modes: a sample that misses a mode, or visits it too "
+        "The score does not depend on the weights of distant modes. A sample that misses a mode, or visits it too "
         "often, can have the same discrepancy as an exact sample."
     )
 
@@ -124,12 +124,14 @@ class KernelSteinDiscrepancy(BracketResult):
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value, its bracket and its kernel as in ``steinkit score --json``.
+        """Return the value, its bracket and its kernel.
+
+        The result has the form of ``steinkit score --json``.
 
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -178,13 +180,13 @@ def kernel_stein_discrepancy(
 ) -> KernelSteinDiscrepancy:
     """Compute the kernel Stein discrepancy of a sample.
 
-    The time is O(n^2 d) and the memory O(n d), or O(n^2 d^2) and O(n d^2) for an operator with a full covariance
-    matrix.
+    The time is O(n^2 d), and the memory is O(n d). For an operator with a full covariance matrix, they are O(n^2 d^2)
+    and O(n d^2).
 
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample, in any form that `as_sample` accepts. Repeated points are merged and their weights added.
+        The sample, in any form that `as_sample` accepts. Repeated points are merged, and their weights are added.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
@@ -192,24 +194,25 @@ def kernel_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2), optional
-        Lower and upper bound of each coordinate, infinite if there is none; default: those of the target. The Stein
-        functions vanish at finite bounds, within a distance of the order of the kernel's scale.
+        Lower and upper bound of each coordinate, which are infinite if there is none. The default is the bounds of the
+        target. The Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
     units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
-        Scale by which draws are divided and scores multiplied: 1, the standard deviations of the draws, or a scale for
-        each coordinate, as an array or by name, ``{"scale": {...}}``. The kernel's scale is in these units.
+        Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviations of
+        the draws ("own"), or a scale for each coordinate, as an array or by name, ``{"scale": {...}}``. The scale of
+        the kernel is in these units.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
-        Base kernel. The names stand for ``IMQ(scale=1, exponent=-0.5)`` and a Gaussian kernel scaled by the median
-        distance.
+        Base kernel. The names stand for ``IMQ(scale=1, exponent=-0.5)`` and for a Gaussian kernel with the median
+        distance as its scale.
     operator : RiemannianLangevin, optional
-        Stein operator as a function of raw coordinates; default: Langevin's.
+        Stein operator as a function of raw coordinates. The default is Langevin's operator.
     statistic : {"v", "u"}, default "v"
-        The V-statistic includes the pairs of a draw with itself, the U-statistic does not.
+        The V-statistic includes the pairs of a draw with itself, and the U-statistic does not.
     squared : bool, default False
-        Return the squared discrepancy; required for a U-statistic, which may be negative.
+        If True, the squared discrepancy is returned. This is required for a U-statistic, which may be negative.
     max_seconds : float, optional
         Time limit in seconds.
     n_jobs : int, default 1
-        Number of threads; -1 for all processors. The result does not depend on it.
+        Number of threads. The value -1 uses all processors. The result does not depend on this number.
 
     Returns
     -------
@@ -221,15 +224,15 @@ def kernel_stein_discrepancy(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores, weights, bounds and operator are not consistent, the numbers overflow, the kernel's scale is
-        not between 1e-30 and 1e30, or a U-statistic of one draw is requested.
+        If sample, scores, weights, bounds and operator are not consistent, if the numbers overflow, if the kernel's
+        scale is not between 1e-30 and 1e30, or if a U-statistic of one draw is requested.
     TimeLimitError
         If the time limit is exceeded.
 
     Notes
     -----
-    If the target has distant modes, a small value does not prove that a sample is good: the score does not depend on
-    the weights of the modes.
+    If the target has distant modes, a small value does not prove that a sample is good, because the score does not
+    depend on the weights of the modes.
 
     References
     ----------
@@ -294,7 +297,10 @@ def _finite(values: Floats) -> Floats:
 
 
 def _v_statistic(stein: SteinKernel, points: DistinctSample, witness: Floats) -> tuple[float, float, float]:
-    """Return the squared V-statistic, which is not negative, and its bracket."""
+    """Return the squared V-statistic and its bracket.
+
+    The statistic is not negative.
+    """
     value = float(_finite(np.array(points.weights @ witness)))
     error = pair_sum_rounding(stein, points.weights)
     require_ordered(0.0, value + error, witness=witness)
@@ -306,11 +312,11 @@ def _u_statistic(
 ) -> tuple[float, float, float]:
     """Return the mean of k0 over pairs of different draws, and its bracket.
 
-    Pairs of repeats of a point are included.
+    The pairs include repeats of a point.
 
-    Repeats a, b of point i have weight sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i). The rounding
-    error of this difference is a small multiple of the number of draws times w_i^2 times the unit roundoff, and so is
-    the relative error of the sum over pairs.
+    The repeats a, b of point i have weight sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i). The
+    rounding error of this difference is a small multiple of the number of draws times w_i^2 times the unit roundoff.
+    The relative error of the sum over pairs has the same size.
     """
     carried = points.inverse >= 0
     squares = np.bincount(points.inverse[carried], weights=draw_weights[carried] ** 2, minlength=len(points))
@@ -341,7 +347,7 @@ def thin(
     """Select m draws that represent the target, by Stein thinning.
 
     Thinning reduces bias and removes burn-in as far as the draws allow. It does not correct the weights of distant
-    modes, because the discrepancy does not detect them. The time is O(n m d), the memory O(n d).
+    modes, because the discrepancy does not detect them. The time is O(n m d), and the memory is O(n d).
 
     Parameters
     ----------
@@ -351,40 +357,41 @@ def thin(
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     m : int
-        Number of draws to select; may exceed n.
+        Number of draws to select, which may exceed n.
     scores : array_like, shape (n, d) or (chains, draws, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support; default: those of the target.
+        Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which draws are divided and scores multiplied: the standard deviations of the draws, 1 (as in the
-        paper), or a scale for each coordinate, as an array or by name, ``{"scale": {...}}``. In raw units, coordinates
-        with scales far from the kernel's scale are not represented.
+        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
+        ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
+        {...}}``. In raw units, coordinates with scales far from the kernel's scale are not represented.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
-        Base kernel, with its scale in these units; see `kernel_stein_discrepancy`.
+        Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
-        Weight of locations and spreads relative to the kernel; 0 gives the algorithm of the paper. In 39 tests on
-        thirteen real posteriors, 50 of 1000 draws kept at least 0.8 of the standard deviation of every coordinate in 36
-        tests with 0.3 (worst case 0.67, a funnel), and in 22 tests with 0 (worst case 0, distant modes). The kernel
-        Stein discrepancy is about 6 % larger than with 0.
+        Weight of locations and spreads relative to the kernel. The value 0 gives the algorithm of the paper. In 39
+        tests on thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept
+        at least 0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the
+        weight 0, they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein
+        discrepancy is about 6 % larger than with 0.
     operator : RiemannianLangevin, optional
-        Stein operator; default: Langevin's.
+        Stein operator. The default is Langevin's operator.
     max_seconds : float, optional
         Time limit in seconds.
 
     Returns
     -------
     Sample
-        The m draws in the order of selection, equally weighted. A draw may occur repeatedly; equal draws are
-        represented by the first one. `draw` holds the numbers of the draws; if the sample has no numbers, they are
-        counted from 0 in each chain.
+        The m draws in the order of selection, with equal weights. A draw may occur repeatedly. If several draws are
+        equal, the first one represents them. The field `draw` contains the numbers of the draws. If the sample has no
+        numbers, they are counted from 0 in each chain.
 
     Raises
     ------
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores and bounds are not consistent, or the numbers overflow.
+        If sample, scores and bounds are not consistent, or if the numbers overflow.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -416,7 +423,7 @@ def thin(
 
 
 def _numbers(sample: Sample) -> Integers:
-    """Number the draws of each chain from 0, in the given order; shape (n,)."""
+    """Number the draws of each chain from 0, in the given order."""
     numbers = np.empty(len(sample), dtype=np.int64)
     for rows in split_chains(sample)[0]:
         numbers[rows] = np.arange(len(rows))
@@ -424,9 +431,9 @@ def _numbers(sample: Sample) -> Integers:
 
 
 def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Floats:
-    """Return features f with kernel sum_f f(x) f(y), shape (2 d, n).
+    """Return features f with the kernel sum_f f(x) f(y), shape (2 d, n).
 
-    The shape is (0, n) if their weight is 0.
+    The shape is (0, n) if the weight of the moments is 0.
     """
     dim = len(stein.points)
     if moment_weight == 0.0:
@@ -440,7 +447,10 @@ def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Float
 
 
 def _greedy(stein: SteinKernel, moments: Floats, m: int) -> Integers:
-    """Return the numbers of the m selected points; ties select the first point."""
+    """Return the indices of the m selected points.
+
+    In case of ties, the first point is selected.
+    """
     n = len(stein)
     chosen = np.empty(m, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):

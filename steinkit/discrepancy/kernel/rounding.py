@@ -1,12 +1,12 @@
 r"""A priori bound of the rounding error of a kernel Stein discrepancy.
 
-It is computed in time O(n d^2).
+The bound is computed in time O(n d^2).
 
 The absolute values of the terms of k0(x_i, x_j) add up to at most
 
     F |b_i| |b_j| + G (|a_i| |b_j| + |a_j| |b_i|) + H |a_i| |a_j|,
 
-with Euclidean norms of b, Frobenius norms of a, and, for a radial kernel phi(u) with u = r^2,
+with the Euclidean norms of b and the Frobenius norms of a. For a radial kernel phi(u) with u = r^2, the constants are
 
     F >= sup phi,      G >= sup 2 r |phi'(r^2)|,      H >= sup 2 |phi'| + sup 4 u |phi''|.
 
@@ -14,20 +14,19 @@ The weighted sum over pairs factorizes, with B = sum_i w_i |b_i| and A = sum_i w
 
     S = F B^2 + 2 G A B + H A^2.
 
-At most M rounded operations contribute to each term of the computed sum, or errors of that size. The error is therefore
-at most M eps S up to higher orders, with eps = 2^-53 [1]_. Upper bounds for the contributions to M are:
+At most M rounded operations, or errors of that size, contribute to each term of the computed sum. Up to higher orders,
+the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds for the contributions to M are
 
-- the sums over dimensions: 3 d + 5, and d^2 more if a is a full matrix;
-- phi, phi' and phi'' from a squared distance with relative error (d + 3) eps: (2 + |beta|)(d + 8) + 24. In an
-  exponential exp(-e) the relative error of e is multiplied by e: F, G and H are then suprema with a factor 1 + e;
-- both sums over the n points, in any order: 2 n + 24;
-- the weights, which are rounded quotients: 4;
-- the boundary factors, b and all other operations: 64. The terms of b_i add up to |b_i| above.
+- 3 d + 5 for the sums over dimensions, and another d^2 if a is a full matrix;
+- (2 + |beta|)(d + 8) + 24 for phi, phi' and phi'', computed from a squared distance with relative error (d + 3) eps. In
+  an exponential exp(-e), the relative error of e is multiplied by e, so F, G and H are suprema with a factor 1 + e;
+- 2 n + 24 for both sums over the n points, in any order;
+- 4 for the weights, which are rounded quotients;
+- 64 for the boundary factors, b and all other operations. The terms of b_i add up to the number |b_i| above.
 
-The bound holds for all signs of the errors and is therefore much wider than typical errors. Underflow adds less than
-2^-1074 per operation on a pair or in the sum over pairs, times factors of at most 1 + F + G + H, |a|, |b| or the
-diameter D of the points. With the largest |a| and |b| that is at most
-2^-1070 (M + n^2) (1 + F + G + H) (1 + |a| + |b|)^2 (1 + D)^2.
+The bound holds for all signs of the errors, so it is much wider than typical errors. Underflow adds less than 2^-1074
+per operation on a pair or in the sum over pairs, times factors of at most 1 + F + G + H, |a|, |b| or the diameter D of
+the points. With the largest |a| and |b|, this is at most 2^-1070 (M + n^2) (1 + F + G + H) (1 + |a| + |b|)^2 (1 + D)^2.
 
 References
 ----------
@@ -64,8 +63,8 @@ def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) 
     Returns
     -------
     float
-        The bound; infinite if it overflows. Points, scores and the coefficients of the operator are assumed to be
-        exact, and weights to be rounded once.
+        The bound, which is infinite if it overflows. Points, scores and the coefficients of the operator are assumed to
+        be exact, and the weights are assumed to be rounded once.
     """
     dim, n = stein.points.shape
     dimensions = 3 * dim + 5 + (dim * dim if len(stein.covariance) > dim else 0)

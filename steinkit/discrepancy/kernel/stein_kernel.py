@@ -1,14 +1,15 @@
 """Stein kernel of an operator at the points of a sample.
 
-For an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, the same for each coordinate of g,
+Consider an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, which is the same for each coordinate of g.
+The Stein kernel is
 
-    k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)'),
+    k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)').
 
-which is positive semi-definite and has mean zero under the target in either argument. Langevin's operator has a = I
-and b = s. Finite bounds of the support change only b and a (see `steinkit.discrepancy.operators`).
+It is positive semi-definite and has mean zero under the target in either argument. Langevin's operator has a = I and b
+= s. Finite bounds of the support change only b and a. See `steinkit.discrepancy.operators`.
 
 A pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The compiled form depends only on the
-values of a: an operator with the coefficients of Langevin's operator gives a bit-for-bit identical result.
+values of a. Therefore, an operator with the coefficients of Langevin's operator gives a bit-for-bit identical result.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.units import Units
 
-_STRIPES = 16  # fixed: the order of summation does not depend on the number of threads
+_STRIPES = 16  # this number is fixed, because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
-_TERMS_PER_CALL = 20_000_000  # coordinates of pairs, about 0.1 s
+_TERMS_PER_CALL = 20_000_000  # number of coordinates of pairs, which take about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,12 @@ class SteinKernel:
     base : BaseKernel
         Base kernel with its scale.
     points, drift : ndarray, shape (d, n)
-        Transposed for the compiled kernels.
+        Points and drift, transposed for the compiled kernels.
     covariance : ndarray, shape (0, n), (d, n) or (d d, n)
-        a at each point: empty if it is the identity at all points, its diagonal if it is diagonal at all points, and
-        otherwise row by row.
+        The matrix a at each point. The array is empty if a is the identity at all points. It contains the diagonal if a
+        is diagonal at all points, and otherwise all entries, row by row.
     drift_size : ndarray, shape (n,)
-        At least |b|, and at least the sum of the absolute values of its terms.
+        Upper bound of |b| and of the sum of the absolute values of its terms.
     """
 
     base: BaseKernel
@@ -62,7 +63,7 @@ class SteinKernel:
 
     @property
     def form(self) -> tuple[Floats, Floats, Floats]:
-        """Points, drift and covariance."""
+        """Tuple of points, drift and covariance."""
         return self.points, self.drift, self.covariance
 
     @property
@@ -82,11 +83,11 @@ class SteinKernel:
     def diagonal(self) -> Floats:
         """Compute k0(x_i, x_i) at each point, shape (n,).
 
-        It equals phi(0) |b|^2 - 2 phi'(0) |a|_F^2.
+        The value equals phi(0) |b|^2 - 2 phi'(0) |a|_F^2.
         """
-        with np.errstate(all="ignore"):  # callers check that it is finite
+        with np.errstate(all="ignore"):  # the callers check that it is finite
             _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters())
-            # contiguous rows: the rounding of a sum over columns depends on the memory layout
+            # The rows must be contiguous, because the rounding of a sum over columns depends on the memory layout.
             drift = np.ascontiguousarray(self.drift.T)
             return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height() * (drift**2).sum(axis=1))
 
@@ -193,16 +194,16 @@ def stein_kernel_at(
         Points within the bounds, in raw units, and their scores.
     bounds : ndarray, shape (d, 2), or None
     operator : RiemannianLangevin, optional
-        Default: Langevin's operator.
+        Stein operator. The default is Langevin's operator.
     units : Units, optional
-        Units of the kernel; default: raw ones.
+        Units of the kernel. The default is raw units.
     names : tuple of str
         Names of the coordinates, for error messages.
     """
     if operator is not None and not isinstance(operator, RiemannianLangevin):
         raise UsageError(f"`operator` must be a RiemannianLangevin or None; got {type(operator).__name__}")
     covariance = None
-    with np.errstate(over="ignore", invalid="ignore"):  # callers check that results are finite
+    with np.errstate(over="ignore", invalid="ignore"):  # the callers check that the results are finite
         coefficients = None
         if operator is not None:
             coefficients = operator.coefficients(points, scores, bounds=bounds, names=names)
@@ -234,7 +235,7 @@ def stein_kernel_at(
 def _compact(covariance: Floats) -> Floats:
     """Return the most compact form of `SteinKernel.covariance`.
 
-    Diagonals have shape (n, d), matrices shape (n, d, d).
+    Diagonals have shape (n, d), and matrices have shape (n, d, d).
     """
     diagonal = covariance
     if covariance.ndim == 3:
@@ -242,5 +243,5 @@ def _compact(covariance: Floats) -> Floats:
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
             return np.array(covariance.reshape(n, dim * dim).T, order="C")
-    # a copy, because the kernels would be compiled again for read-only arrays
+    # this is a copy, because the kernels would be compiled again for read-only arrays
     return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

@@ -2,23 +2,24 @@
 
 The operator is T g = <b, g> + <a, grad g>.
 
-For a radial kernel phi(u), u = |x - y|^2, and r = x - y, with any matrices a,
+For a radial kernel phi(u), with u = |x - y|^2 and r = x - y, and any matrices a, the Stein kernel is
 
     k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
                - 4 phi''(u) <a(x) r, a(y) r>,
 
-since grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For Langevin's operator, a = I
-and b = s, it is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
+because grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For Langevin's operator, with a
+= I and b = s, it is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
-Points and drifts b are transposed, (d, n), so that the loops over points are contiguous in memory. The covariance a has
-shape (0, n) if it is the identity everywhere, (d, n) if it is diagonal, and otherwise (d d, n), with a_jk in row d j +
-k. These three arrays are the form of an operator. Except for full matrices, the kernels are compiled for each family of
-base kernels on first use, with its `radial` in the innermost loop.
+The points and the drifts b are transposed to shape (d, n), so that the loops over points are contiguous in memory. The
+covariance a has shape (0, n) if it is the identity everywhere, and (d, n) if it is diagonal. Otherwise it has shape (d
+d, n), with a_jk in row d j + k. In this module, the form of an operator consists of these three arrays. Except for full
+matrices, the kernels are compiled for each family of base kernels on first use, with its function `radial` in the
+innermost loop.
 
-Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are taken in the
-same order: over coordinates one by one, and over points from left to right, like NumPy's cumulative sums. Results are
-bit-for-bit identical for base kernels of roots and quotients, which the verdict uses; powers and exponentials may
-differ in the last bit.
+Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are computed in
+the same order: over the coordinates one by one, and over the points from left to right, as in NumPy's cumulative sums.
+The results are bit-for-bit identical for base kernels that consist of roots and quotients, which the verdict uses. For
+powers and exponentials, they may differ in the last bit.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ Form = tuple[Floats, Floats, Floats]
 
 BLOCK = 256
 """Number of points that `add_rows` adds up together."""
-_AT_ONCE = 16  # rows with intermediate results that fit into the processor's caches
+_AT_ONCE = 16  # number of rows with intermediate results that fit into the processor's caches
 _BUFFERS = 5
 
 
 def _fill_on_arrays(
     radial: Radial, parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats
 ) -> None:
-    """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
+    """Set out[k, j] = k0(x_i, x_j), where i = rows[k], for all j >= start."""
     for k in range(0, len(rows), _AT_ONCE):
         out[k : k + _AT_ONCE, start:] = _values(radial, parameters, form, rows[k : k + _AT_ONCE], start)
 
@@ -72,7 +73,7 @@ def _add_on_arrays(
             own = values[i + 1 - start :]
             ends = [n] if not len(form[2]) else [*range((i + 1) // BLOCK * BLOCK + BLOCK, n, BLOCK), n]
             begin = i + 1
-            for end in ends:  # sums over blocks; for the identity, over rows
+            for end in ends:  # these are sums over blocks, or over rows if a is the identity
                 if begin < end:
                     sums[i] += np.cumsum(weights[begin:end] * own[begin - i - 1 : end - i - 1])[-1]
                 begin = end
@@ -112,11 +113,12 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return the functions `fill_rows` and `add_rows` for a family of kernels.
 
-    The family is identified by its `BaseKernel.radial`.
+    The method `BaseKernel.radial` identifies the family.
 
-    For full matrices a they are functions on whole arrays, which are not compiled.
+    For full matrices a, the functions work on whole arrays and are not compiled.
 
-    Numba's cache identifies them by the variables of this function: `radial` by its name, and `edition` by its code.
+    Numba's cache identifies them by the variables of this function, which are the name of `radial` and its code in
+    `edition`.
     """
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
     if is_full:
@@ -127,8 +129,8 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
 
     @array_kernel
     def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
-        """Set out[k, j] = k0(x_i, x_j), i = rows[k], for j >= start; shape (rows, n)."""
-        assert edition >= 0  # identifies the code of `radial`
+        """Set out[k, j] = k0(x_i, x_j), where i = rows[k], for all j >= start."""
+        assert edition >= 0  # this identifies the code of `radial`
         n = form[0].shape[1]
         buffers = np.empty((_BUFFERS, BLOCK))
         for k in range(len(rows)):
@@ -144,10 +146,10 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
 
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 
-        Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. The rows pass
-        over one block of points before the next, so that a block is read from memory once.
+        Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. All rows process one block of points
+        before the next, so that a block is read from memory only once.
         """
-        assert edition >= 0  # identifies the code of `radial`
+        assert edition >= 0  # this identifies the code of `radial`
         n = form[0].shape[1]
         buffers = np.empty((_BUFFERS, BLOCK))
         values = np.empty(BLOCK)
@@ -163,7 +165,7 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
                 weight = weights[i]
                 for j in range(begin, high):
                     sums[j] += weight * values[j - begin]
-                if len(form[2]):  # sums over blocks; for the identity, over rows
+                if len(form[2]):  # these are sums over blocks, or over rows if a is the identity
                     sums[i] += total
                 else:
                     totals[(i - first) // step] = total
@@ -222,9 +224,9 @@ def _identity_sums(form: Form, i: int, low: int, squared: Floats, inner: Floats,
 def _diagonal_sums(
     form: Form, i: int, low: int, squared: Floats, inner: Floats, slope: Floats, trace: Floats, curvature: Floats
 ) -> None:
-    """Add five sums over coordinates for diagonal a.
+    """Add five sums over coordinates for a diagonal matrix a.
 
-    They are u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y) and <a(x) r, a(y) r>.
+    The sums are u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y) and <a(x) r, a(y) r>.
     """
     points, drift, covariance = form
     width = len(squared)

@@ -1,46 +1,48 @@
 """The Stein program of one dimension in chain form.
 
-The form keeps its precision for any distances between the points.
+The chain form preserves precision for any distances between the points.
 
-In one dimension the graph joins neighboring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
-length of an edge and (gamma, Gamma), (gamma', Gamma') the function and its derivative at its ends. The variables of the
-edge are the residuals a and e of the forward and backward Taylor rows, in units of their radius c3 h^2/2:
+In one dimension, the graph joins neighboring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
+length of an edge, and let (gamma, Gamma) and (gamma', Gamma') be the function and its derivative at its ends. The
+variables of the edge are the residuals a and e of the forward and backward Taylor rows, in units of their radius c3
+h^2/2:
 
     chord = Gamma + (c3 h/2) a,      gamma' = gamma + h chord,      Gamma' = chord - (c3 h/2) e,
 
     |a| <= 1,  |e| <= 1   (the Taylor rows, which imply the Gamma-Lipschitz row |Gamma' - Gamma| <= c3 h),
     |chord| <= c2         (the function-Lipschitz row, if h < 2 c1/c2),      |gamma| <= c1,   |Gamma| <= c2.
 
-There is no division by h^2. With 10^4 points the radii can be as small as 1e-17, and rows in gamma and Gamma would be
-dominated by rounding errors. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain into
-segments.
+These equations contain no division by h^2. With 10^4 points, the radii can be as small as 1e-17, and rounding errors
+would dominate rows in gamma and Gamma. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain
+into segments.
 
-**Bounds of the support.** Only the point next to the bound, at distance t, needs rows: |gamma| <= c2 t and
-|gamma - t Gamma| <= c3 t^2/2 (Gamma inward). They are the rows of an edge of length t from a node with gamma = 0 and a
-free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t + h,
+**Bounds of the support.** Only the point next to the bound, at distance t, requires rows. They are |gamma| <= c2 t and
+|gamma - t Gamma| <= c3 t^2/2 (Gamma inward). These are the rows of an edge of length t from a node with gamma = 0 and a
+free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t + h, the residual
 
     gamma' - (t + h) Gamma' = (gamma - t Gamma) + (c3 h/2) ((t + h) e - t a),
 
-of size at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h. By induction the rows of the
-bound hold at all points. Across an edge without constraints |gamma' - gamma| <= 2 c1 <= c2 h, and from a distance of 4
-c2/c3 on the Taylor row of the bound cannot bind. A segment is ordered with its (nearer) bound first, by the reflection
-x -> -x, gamma -> -gamma if necessary. Only a single segment between two bounds has a far bound, with the rows |gamma|
-<= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
+has a size of at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h. By induction, the rows
+of the bound hold at all points. Across an edge without constraints, |gamma' - gamma| <= 2 c1 <= c2 h. At distances of
+at least 4 c2/c3, the Taylor row of the bound cannot bind. A segment is ordered with its (nearer) bound first. If
+necessary, the reflection x -> -x, gamma -> -gamma is applied. Only a segment between two bounds has a far bound, with
+the rows |gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
 
-**Layout.** Node i of the chain has two variables in [-1, 1]: (gamma/box, Gamma/c2) at a free start of a segment,
-(chord/c2, e) at a start from a bound, otherwise (a, e). It has five rows and multipliers: gamma/box, Gamma/c2, a, e and
-chord/c2. At a start from a bound the row of a belongs to the far bound. Rows that do not exist are zero.
+**Layout.** Node i of the chain has two variables in [-1, 1]. They are (gamma/box, Gamma/c2) at a free start of a
+segment, (chord/c2, e) at a start from a bound, and (a, e) otherwise. The node has five rows with multipliers, for
+gamma/box, Gamma/c2, a, e and chord/c2. At a start from a bound, the row of the residual a belongs to the far bound.
+Rows that do not exist are zero.
 
-**Certificate.** Lower bound: the recursion is evaluated in double-double arithmetic with a bound on its error, and
-scaled by its largest row. At a far bound a residual of 1e-16 in gamma may exceed c3 t^2/2 by orders of magnitude. An
-exact correction exists: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and does not change its
-Gamma. Upper bound: let T be the force on the difference gamma' - gamma of an edge, and phi and kappa the multipliers of
-the forward and backward rows times h. A dual point satisfies
+**Certificate.** For the lower bound, the recursion is evaluated in double-double arithmetic with a bound on its error,
+and the result is scaled by its largest row. At a far bound, a residual of 1e-16 in gamma may exceed c3 t^2/2 by orders
+of magnitude. There is an exact correction: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and
+does not change its Gamma. For the upper bound, let T be the force on the difference gamma' - gamma of an edge, and let
+phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
 
-    T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi,
+    T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi.
 
-so the multipliers of the boxes and chords determine those of the edges. Its cost, sum |p| + sum (c3 h/2)
-(|phi| + |kappa|), is an upper bound.
+Therefore, the multipliers of the boxes and chords determine those of the edges. The cost of the dual point, sum |p| +
+sum (c3 h/2) (|phi| + |kappa|), is an upper bound.
 
 References
 ----------
@@ -62,8 +64,8 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
-_OUTWARD = 1.0 + 2.0**-48  # covers the rounding of a few operations
-_SHIFT_SWEEPS = 10  # one or two are sufficient for the candidate of a solver
+_OUTWARD = 1.0 + 2.0**-48  # covers the rounding errors of a few operations
+_SHIFT_SWEEPS = 10  # number of shifts; one or two are sufficient for the candidate of a solver
 _SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a relative rounding error
 _NEGLIGIBLE = 1e-12  # excess of the far bound's rows that is corrected by scaling
 
@@ -71,8 +73,8 @@ _NEGLIGIBLE = 1e-12  # excess of the far bound's rows that is corrected by scali
 class ChainProgram:
     """The program of a one-dimensional sample as a chain.
 
-    Lengths h and t and objective coefficients are double-doubles, so the certificate refers to the program of the given
-    doubles before any rounding.
+    The lengths h and t and the coefficients of the objective are double-doubles. The certificate therefore refers to
+    the program of the given doubles before any rounding.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ class ChainProgram:
     order : ndarray of int, shape (n,)
         Index in the sample of each node of the chain.
     sign : ndarray, shape (n,)
-        -1 for nodes of a reflected segment, otherwise 1.
+        The value -1 for nodes of a reflected segment, and 1 otherwise.
 
     Raises
     ------
@@ -107,8 +109,8 @@ class ChainProgram:
         ends = _distance(points[order[0]], lower), _distance(upper, points[order[-1]])
         sign = np.ones(len(points))
         first = int(cuts[-1]) if len(cuts) else 0
-        # the last segment is reflected if its bound is at its end; between two bounds, it is reflected if the upper
-        # bound is closer to a draw than the lower bound
+        # The last segment is reflected if its bound is at its end. Between two bounds, it is reflected if the upper
+        # bound is closer to a draw than the lower bound.
         if _closest(points, upper) < (math.inf if len(cuts) else _closest(points, lower)):
             order[first:] = order[first:][::-1].copy()
             lengths[first:], lengths_low[first:] = lengths[first:][::-1].copy(), lengths_low[first:][::-1].copy()
@@ -157,10 +159,13 @@ class ChainProgram:
 
     @property
     def n_points(self) -> int:
-        """Number of points n; the program has 2n variables and 5n multipliers."""
+        """Number of points n.
+
+        The program has 2n variables and 5n multipliers.
+        """
         return len(self.order)
 
-    @np.errstate(over="ignore", invalid="ignore")  # values that overflow prove nothing
+    @np.errstate(over="ignore", invalid="ignore")  # values that overflow do not give valid bounds
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Return a lower bound of the optimum and a feasible point.
 
@@ -176,13 +181,14 @@ class ChainProgram:
         float
             Lower bound, with allowances for the rounding errors of the recursion, of the products with the coefficients
             and of their sum.
-        ndarray, shape (2n,)
-            The point that attains it, up to one rounding per variable. At a far bound it is also subject to a common
-            shift of the residuals, which is proved to exist but may not be a double.
+        The allowances cover the rounding errors of the recursion, of the products with the coefficients and of their
+        sum.
+            The point that attains it, up to one rounding error per variable. At a far bound, the point is also subject
+            to a common shift of the residuals, which is proved to exist but may not be a double.
         """
         values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
-        if largest > 1.0:  # prevents overflow below
+        if largest > 1.0:  # this prevents overflow below
             y = y / largest
         found = kernels.trace(self.chain, y, values, slopes)
         slack, loss = 0.0, 0.0
@@ -195,7 +201,9 @@ class ChainProgram:
         return value, y / scale if scale > 1.0 else y
 
     def upper_bound(self, p: Floats) -> float:
-        """Return the cost of the dual point of p, shape (5n,), or `trivial` if smaller.
+        """Return the cost of the dual point of p, shape (5n,).
+
+        The result is `trivial` if that is smaller.
 
         The cost is rounded up.
         """
@@ -203,7 +211,10 @@ class ChainProgram:
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
 
     def costate_bound(self, p: Floats) -> float:
-        """Return the cost of the dual point; it may exceed `trivial` or be NaN."""
+        """Return the cost of the dual point.
+
+        The cost may exceed `trivial` or be NaN.
+        """
         return float(kernels.costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
@@ -220,9 +231,9 @@ class ChainProgram:
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
         """Return values and slopes of the nodes.
 
-        With a far bound, they include the shift that satisfies its rows. The reversed recursion gives values that
-        satisfy the rows of the far bound at any distance. Both recursions give the same function up to an affine
-        function of the size of rounding errors, and their mean with weights from `_gains` is the shifted function.
+        With a far bound, they include the shift that satisfies the rows of the bound. The reversed recursion gives
+        values that satisfy the rows of the far bound at any distance. Both recursions give the same function up to an
+        affine function of the size of rounding errors. Their mean with weights from `_gains` is the shifted function.
         """
         chain = self.chain
         values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))
@@ -256,7 +267,9 @@ class ChainProgram:
     def _shifted_to_bound(
         self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
     ) -> tuple[Floats, kernels.Trace, float, float]:
-        """Satisfy the rows of the far bound by a shift of all residuals, or by scaling.
+        """Satisfy the rows of the far bound.
+
+        All residuals are shifted, or the point is scaled.
 
         Returns
         -------
@@ -291,8 +304,8 @@ class ChainProgram:
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
         """Return the shift of the last gamma for the far bound, with an error bound.
 
-        An exact shift lies within the error, because both rows move with gamma. The rows may be violated by the same
-        factor as the other rows, since all are scaled.
+        The exact shift lies within the error, because both rows move with gamma. The rows may be violated by the same
+        factor as the other rows, because all rows are scaled.
         """
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
@@ -324,7 +337,7 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance to a bound of the closest point that is not on it.
+    """Return the distance to a bound of the closest point that is not on the bound.
 
     The result is 0 if there is no such point.
     """

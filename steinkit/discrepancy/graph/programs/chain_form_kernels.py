@@ -2,7 +2,7 @@
 
 A double-double is an unevaluated sum of two doubles with a relative precision of about 2^-104 [1]_. Knuth's TwoSum and
 Dekker's TwoProduct give the exact rounding errors of sums and products. Lengths and weights are double-doubles, because
-for close points and large weights a rounding of the data may change the optimum noticeably.
+the optimum may change noticeably if the data are rounded. This is the case for close points and large weights.
 
 References
 ----------
@@ -21,21 +21,25 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
-"""Kinds of nodes: free start, start from a bound, end of an edge, end of an edge with a function-Lipschitz row."""
+"""Kinds of nodes: a free start, a start from a bound, the end of an edge, and the end of an edge with a
+function-Lipschitz row.
+"""
 
 ROWS = 5
-"""Rows per node: value box, slope box, forward residual a, backward residual e, chord."""
+"""Rows per node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
 
 SMALLEST_BOX = 2.0**-1000
-"""Smaller boxes of gamma are replaced by zero in lower bounds and by this value in upper bounds."""
+"""If a box of gamma is smaller than this value, it is replaced by zero in lower bounds and by this value in upper
+bounds.
+"""
 
 _SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072
-"""Largest error of the radius c3 t^2 / 2 of the far bound's row, divided by 1 + c3."""
+"""Largest error of the radius c3 t^2 / 2 at the far bound, divided by 1 + c3."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
-_DOUBLE_DOUBLE = 2.0**-100  # bound on the relative error of a double-double operation
-_WEIGHTS = 2.0**-95  # bound on the relative error of a weight, of a product with it and of their sum
+_DOUBLE_DOUBLE = 2.0**-100  # bound of the relative error of a double-double operation
+_WEIGHTS = 2.0**-95  # bound of the relative error of a weight, of a product with it and of their sum
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 1e-300  # covers the underflow of one step
 
@@ -43,28 +47,32 @@ DoubleDouble = tuple[float, float]
 
 
 class Chain(NamedTuple):
-    """A chain of n nodes; see `steinkit.discrepancy.graph.programs.chain_form`.
+    """A chain of n nodes.
+
+    The module `steinkit.discrepancy.graph.programs.chain_form` describes the chain.
 
     Attributes
     ----------
     kind : ndarray of int, shape (n,)
         Kind of each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step : ndarray, shape (n,)
-        Length h of the edge into the node, or distance of a BOUNDED node from its bound; 0 for FREE nodes.
+        Length h of the edge into the node, or distance of a BOUNDED node from its bound. The length is 0 for FREE
+        nodes.
     box : ndarray, shape (n,)
-        Bound on |gamma|, up to `SMALLEST_BOX`: c1, or less near a bound. The chord of a BOUNDED node is bounded
-        instead. Only the boxes of FREE starts and of the last node are needed; the others follow along the chain.
+        Bound of |gamma|, up to `SMALLEST_BOX`. It is c1, or less near a bound of the support. For a BOUNDED node, the
+        chord is bounded instead. Only the boxes of FREE starts and of the last node are required, because the others
+        follow along the chain.
     value, slope : ndarray, shape (n,)
         Coefficients of gamma and of Gamma in the objective.
     c1, c2, c3 : float
         Stein factors of the function, of its gradient and of the gradient's Lipschitz constant.
     far : float
-        Distance t of the last node from a second bound, with the row |gamma + t Gamma| <= far_radius; -1 if there is no
-        such bound.
+        Distance t of the last node from a second bound, with the row |gamma + t Gamma| <= far_radius. It is -1 if there
+        is no such bound.
     far_radius : float
         The radius c3 t^2 / 2, up to rounding and underflow.
     step_low, value_low, slope_low : ndarray, shape (n,)
-        Second parts of the double-doubles; coefficients are accurate to 2^-96 of their size, and 2^-1000.
+        Second parts of the double-doubles. The coefficients are accurate to 2^-96 of their size, and 2^-1000.
     far_low : float
         Second part of `far`.
     """
@@ -139,11 +147,11 @@ class Trace(NamedTuple):
     objective : float
         Objective, up to `allowance`.
     allowance : float
-        Bound on the error of the objective.
+        Bound of the error of the objective.
     end_value, end_slope : tuple of two floats
-        gamma and Gamma of the last node, as double-doubles.
+        The values gamma and Gamma of the last node, as double-doubles.
     end_value_error, end_slope_error : float
-        Bounds on their errors.
+        Bounds of the errors of these values.
     """
 
     worst: float
@@ -159,8 +167,8 @@ class Trace(NamedTuple):
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     """Evaluate the recursion for variables y, shape (2n,).
 
-    `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity carries a bound on its accumulated
-    error.
+    The arrays `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity is computed with a bound of
+    its accumulated error.
     """
     worst, magnitude, carried = 0.0, 0.0, 0.0
     objective = (0.0, 0.0)
@@ -210,14 +218,14 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """Return the cost of the dual point of row multipliers p, shape (5n,).
 
-    The cost is rounded up and is an upper bound of the optimum. `forces`, shape (2n,) or empty, is set to phi and kappa
-    of the edge into each node.
+    The cost is rounded up and is an upper bound of the optimum. The array `forces`, shape (2n,) or empty, is set to phi
+    and kappa of the edge into each node.
 
-    The dual point consists of the double-doubles T and the doubles phi and kappa. The residuals that rounding leaves in
-    the equations of gamma and Gamma are multiplied by the boxes and added to the cost.
+    The dual point consists of the double-doubles T and the doubles phi and kappa. The rounding residuals in the
+    equations of gamma and Gamma are multiplied by the boxes and added to the cost.
     """
     n = len(chain.kind)
-    force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and after the last
+    force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and after the last node
     jump, jump_low = np.empty(n), np.empty(n)
     for k in range(n):
         box_force = _box_force(p[ROWS * k], chain.box[k])
@@ -260,7 +268,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
 def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
     """Return the cost of T and phi after the last node of a segment.
 
-    The row of a far bound, or the boxes, determine it.
+    The row of a far bound, or the boxes, determine this cost.
     """
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < len(chain.kind) or chain.far < 0.0:
@@ -274,7 +282,10 @@ def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
 
 @array_kernel
 def _box_force(multiplier: float, box: float) -> float:
-    """Return the force of the value box of a node; zero if gamma is fixed at zero."""
+    """Return the force of the value box of a node.
+
+    The force is zero if gamma is fixed at zero.
+    """
     return multiplier / box if box > 0.0 else 0.0
 
 
@@ -282,11 +293,13 @@ def _box_force(multiplier: float, box: float) -> float:
 def _balance_forces(
     chain: Chain, p: Floats, start: int, end: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]
 ) -> None:
-    """Set T, as double-doubles, on all edges of a segment and after its last node.
+    """Set T on all edges of a segment and after its last node.
+
+    The values are double-doubles.
 
     The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
-    a bound, T only adds T c3 t^2/2 to the cost. Between two bounds the balance of the slopes determines T on the
-    longest edge. Sums start at the known T, because forces near a bound may be larger by orders of magnitude.
+    a bound, T only adds T c3 t^2/2 to the cost. Between two bounds, the balance of the slopes determines T on the
+    longest edge. The sums start at the known T, because forces near a bound may be larger by orders of magnitude.
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start

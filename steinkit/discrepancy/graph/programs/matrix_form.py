@@ -1,22 +1,23 @@
 """The linear program of one coordinate in matrix form, and its certificate.
 
-A program can be written in several forms with different variables and multipliers: the matrix form in the values and
-gradients of g, the same in variables relative to nearby points (`relative_form`), and the chain form in one dimension
-(`chain_form`). Every form bounds its optimum from any candidate (y, p): y is scaled until it is feasible, which gives a
-lower bound, and p gives an upper bound by weak duality. The bounds hold for any y and p, so an inaccurate solver can
-only widen the bracket.
+A program can be written in several forms with different variables and multipliers. They are the matrix form in the
+values and gradients of g, the matrix form in variables relative to nearby points (`relative_form`), and the chain form
+in one dimension (`chain_form`). Every form bounds its optimum from any candidate (y, p). The vector y is scaled until
+it is feasible, which gives a lower bound. The multipliers p give an upper bound by weak duality. The bounds hold for
+any y and p, so an inaccurate solver can only widen the bracket.
 
-For the program max b'y subject to |A y| <= r, |y| <= u, the certificate is
+For the program max b'y subject to |A y| <= r and |y| <= u, the certificate consists of
 
     upper bound, any p:   U(p) = r'|p| + u'|b - A'p|
     lower bound, any y:   b'y / max(1, max |A y|/r, max |y|/u).
 
-Proof. For feasible y, b'y = p'A y + (b - A'p)'y <= r'|p| + u'|b - A'p|; and y divided by the maximum is feasible.
+The proof is as follows. For feasible y, b'y = p'A y + (b - A'p)'y <= r'|p| + u'|b - A'p|. Also, y divided by the
+maximum is feasible.
 
 The bounds refer to the program of the given data. Rounding changes the entries of A, which are differences of doubles,
-by at most 2^-53 of their size, the boxes by a few times that, and b and r by the errors that are stored with them. A
-computed sum of k products differs from the exact one by at most (k + 3) 2^-53 times the sum of their magnitudes, up to
-higher orders. The bracket [0, u'|b|] needs no candidate.
+by at most 2^-53 of their size. It changes the boxes by a few times that amount, and b and r by the errors that are
+stored with them. A computed sum of k products differs from the exact one by at most (k + 3) 2^-53 times the sum of
+their magnitudes, up to higher orders. The bracket [0, u'|b|] does not require a candidate.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SMALLEST = 2.0**-1074
 """Twice the largest error of a product that underflows."""
 
 OUTWARD = 1.0 + 2.0**-49
-"""Factor that covers the rounding of a box, of a few products and quotients, and of one exactly rounded sum."""
+"""Factor that covers the rounding errors of a box, of a few products and quotients, and of one exactly rounded sum."""
 
 
 class Form(Protocol):
@@ -46,7 +47,7 @@ class Form(Protocol):
         """Return a lower bound and a feasible multiple of y, or zeros."""
 
     def upper_bound(self, p: Floats, /) -> float:
-        """Return the upper bound from multipliers p, or without them if smaller."""
+        """Return the upper bound from multipliers p, or without them if that is smaller."""
 
     def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
         """Convert variables to g_j, shape (n,), and its gradient, shape (n, d)."""
@@ -61,7 +62,7 @@ class Certificate:
     lower, upper : float
         Bounds of the optimum.
     feasible : ndarray, shape (N,)
-        A feasible y with objective at least `lower`.
+        A feasible y with an objective of at least `lower`.
     """
 
     lower: float
@@ -82,9 +83,9 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
     program : Form
         Program with N variables and m multipliers.
     y : ndarray, shape (N,)
-        Candidate solution, feasible or not. Entries that are not finite count as zero.
+        Candidate solution, which may be infeasible. Entries that are not finite are treated as zero.
     p : ndarray, shape (m,)
-        Candidate multipliers. Entries that are not finite count as zero.
+        Candidate multipliers. Entries that are not finite are treated as zero.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
 class CoordinateProgram:
     """The linear program max b'y subject to |A y| <= r and |y| <= u.
 
-    Boxes u are accurate up to a few roundings.
+    The boxes u are accurate up to a few rounding errors.
 
     Attributes
     ----------
@@ -121,9 +122,9 @@ class CoordinateProgram:
     n_points : int
         Number of points n. The N = n (d + 1) variables are gamma (n), d_1 g_j (n), ..., d_d g_j (n).
     objective_error : float or ndarray, shape (N,)
-        Bound on the rounding error of each entry of `objective`.
+        Bound of the rounding error of each entry of `objective`.
     radius_error : float or ndarray, shape (m,)
-        Bound on the rounding error of each radius.
+        Bound of the rounding error of each radius.
     """
 
     matrix: sparse.csr_array
@@ -138,7 +139,7 @@ class CoordinateProgram:
     def magnitudes(self) -> sparse.csr_array:
         """The matrix |A|.
 
-        It is not cached, because A is shared by the coordinates and |A| would not be.
+        The matrix is not cached, because the coordinates share A but would not share |A|.
         """
         return sparse.csr_array(
             (np.abs(self.matrix.data), self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
@@ -153,10 +154,10 @@ class CoordinateProgram:
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Return b'y / max(1, |A y|/r, |y|/u) and the scaled y.
 
-        The bound is rounded down. Both are zero if it is not positive.
+        The bound is rounded down. Both results are zero if the bound is not positive.
         """
         outside = _largest_ratio(np.abs(y), self.box)
-        if outside > 1.0:  # scaled into the box first, which prevents overflow below
+        if outside > 1.0:  # the vector is first scaled into the box, which prevents overflow below
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
         terms = self.objective * y
@@ -170,7 +171,9 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
-        """Return r'|p| + u'|b - A'p|, rounded up, or u'|b| if it is smaller.
+        """Return r'|p| + u'|b - A'p|, or u'|b| if it is smaller.
+
+        The bound is rounded up.
 
         The result is infinite if both are NaN.
         """
@@ -184,20 +187,23 @@ class CoordinateProgram:
         return min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
 
     def _activity(self, y: Floats) -> Floats:
-        """Return an upper bound of |A y|, rounding errors included."""
+        """Return an upper bound of |A y| that includes rounding errors."""
         entries = np.diff(self.matrix.indptr)
         return np.asarray(np.abs(self.matrix @ y) + (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y)))
 
 
 def power_of_two(size: Floats) -> Floats:
-    """Return the largest power of two not above each number; 1 for zero."""
+    """Return the largest power of two that does not exceed each number.
+
+    The result is 1 for zero.
+    """
     return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
 
 
 def _largest_ratio(values: Floats, limits: Floats) -> float:
     """Return the largest values/limits, with 0/0 = 0.
 
-    It is infinite for NaN or a positive value with limit zero.
+    The result is infinite for NaN, or for a positive value with limit zero.
     """
     if not values.size:
         return 0.0

@@ -1,38 +1,39 @@
 """Stein programs in relative variables.
 
-These variables keep their precision for points that nearly coincide.
+These variables preserve precision for points that nearly coincide.
 
-The Taylor rows of an edge of length D allow an error c3 D^2/2 in gamma. For D = 1e-6 this is smaller than the rounding
-error of gamma, and no method with the variable gamma can close the bracket. Therefore a point i close to another point
-k, its parent, is described by the difference of two affine functions. With
+The Taylor rows of an edge of length D allow an error of c3 D^2/2 in gamma. For D = 1e-6, this is smaller than the
+rounding error of gamma, and no method with the variable gamma can close the bracket. Therefore, a point i that is close
+to another point k, its parent, is described by the difference of two affine functions. With
 
     F_i(x) = gamma_i + <Gamma_i, x - x_i>,      F_i(x) = F_k(x) + w_i + <V_i, x - x_i>,
 
-the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent (a root) has w_i = gamma_i and
-V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors a. In the
-rows
+the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent, which is called a root, has w_i =
+gamma_i and V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors
+a. In the following rows, the terms w of common ancestors cancel, and in the last two rows their V also cancel:
 
     gamma_i - gamma_l = F_i(x_i) - F_l(x_l),
     gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),
     gamma_i - gamma_l - <Gamma_i, x_i - x_l> = F_i(x_l) - F_l(x_l)
 
-the w of common ancestors cancel, and in the last two rows also their V. They are omitted, so no precision is lost.
+These terms are omitted, so no precision is lost.
 
 Along a path of length L in the graph from i to k, the rows imply
 
     |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2.
 
-These redundant boxes give the solver the scale of the variables. The program is equivalent to the original one. Rows
-and variables are scaled by powers of two, which is exact, to radii and boxes between 1 and 2.
+These boxes are redundant, but they give the solver the scale of the variables. The program is equivalent to the
+original one. Rows and variables are scaled by powers of two, to radii and boxes between 1 and 2. This scaling is exact.
 
-The variables of a root at a small distance s from a finite bound of the coordinate are relative to its projection onto
-the bound: the projection replaces x_i above, gamma_i = w_i + s_i Gamma_ij with the signed distance s_i, and the Taylor
-row of the bound becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes of V_i.
+If a root is at a small distance s from a finite bound of the coordinate, its variables are relative to its projection
+onto the bound. The projection replaces x_i above, and gamma_i = w_i + s_i Gamma_ij with the signed distance s_i. The
+Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes
+of V_i.
 
-The forest reflects the length scales of the sample. At each of five levels, from 1e-3 down by factors of 1000, the
-points joined by shorter edges form a cluster with a representative. The parent of a point is the representative of the
-finest cluster that the point does not represent. Distances are in units of sqrt(c1/c3), where c3 D^2/2 is comparable
-with c1.
+The forest reflects the length scales of the sample. There are five levels, from 1e-3 down by factors of 1000. At each
+level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point is the
+representative of the finest cluster that the point does not represent. Distances are in units of sqrt(c1/c3). At this
+distance, c3 D^2/2 is comparable with c1.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from steinkit.sample import Floats, Integers
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
-_ROUNDING = 1e-12  # keeps redundant boxes redundant
+_ROUNDING = 1e-12  # margin by which redundant boxes remain redundant
 
 Terms = list[tuple[Integers, float | Floats]]
 
@@ -65,11 +66,11 @@ class Forest:
     Attributes
     ----------
     parent : ndarray of int, shape (n,)
-        Number of the parent; -1 for roots.
+        Index of the parent, or -1 for roots.
     reach : ndarray, shape (n,)
-        Length of a path in the graph to the parent; 0 for roots.
+        Length of a path in the graph to the parent, or 0 for roots.
     origin : ndarray, shape (n, d)
-        Location where w is the value of F - F_parent: the point itself, or its projection onto a bound.
+        Location where w is the value of F - F_parent. It is the point itself, or its projection onto a bound.
     """
 
     parent: Integers
@@ -78,7 +79,10 @@ class Forest:
 
     @cached_property
     def lineage(self) -> Integers:
-        """Each point, its parent, grandparent and so on, then -1, shape (n, depth)."""
+        """Each point and its ancestors, shape (n, depth).
+
+        A row contains the point, its parent, its grandparent and so on, followed by -1.
+        """
         columns = [np.arange(len(self.parent))]
         while (columns[-1] >= 0).any():
             columns.append(np.where(columns[-1] >= 0, self.parent[columns[-1]], -1))
@@ -92,7 +96,7 @@ class RelativeProgram(CoordinateProgram):
     Attributes
     ----------
     units : ndarray, shape (N,)
-        Powers of two; y * units are the variables w (n), V_1 (n), ..., V_d (n).
+        Powers of two. The products y * units are the variables w (n), V_1 (n), ..., V_d (n).
     points : ndarray, shape (n, d)
         Points of the sample.
     forest : Forest
@@ -128,7 +132,10 @@ class RelativeForm:
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the common rows: edges, |gamma| <= c1, |Gamma| <= c2."""
+        """Matrix and radii of the common rows.
+
+        These are the rows of the edges and those of |gamma| <= c1 and |Gamma| <= c2.
+        """
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
@@ -139,7 +146,8 @@ class RelativeForm:
             rows.add(np.full(len(i), c.gradient), self._slope(i, coordinate))
         return rows.assemble()
 
-    @np.errstate(over="ignore", invalid="ignore")  # infinite radii do not restrict, infinite entries prove nothing
+    # infinite radii do not restrict, and infinite entries do not give valid bounds
+    @np.errstate(over="ignore", invalid="ignore")
     def coordinate(self, j: int) -> RelativeProgram:
         """Return the linear program of coordinate j."""
         program = self.program
@@ -169,7 +177,8 @@ class RelativeForm:
     def _boxes(self) -> Floats:
         """Return the boxes without bounds of the support, shape (d + 1, n)."""
         c, child = self.program.factors, self.forest.parent >= 0
-        reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)  # a sum of lengths
+        # this is a sum of lengths
+        reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)
         box = np.empty((self.program.dim + 1, self.program.n_points))
         box[0] = np.where(child, np.minimum(2.0 * c.value + c.gradient * reach, c.taylor_radius(reach)), c.value)
         box[1:] = np.where(child, np.minimum(2.0 * c.gradient, c.smoothness * reach), c.gradient)
@@ -178,8 +187,8 @@ class RelativeForm:
     def _objective(self, j: int) -> tuple[Floats, Floats]:
         """Return the objective and bounds of its errors, each of shape (n (d + 1),).
 
-        The terms of a point are added to the coefficients of the point and of all its ancestors, in double-double
-        arithmetic because large terms of close points may cancel.
+        The terms of a point are added to the coefficients of the point and of all its ancestors. Double-double
+        arithmetic is used, because large terms of close points may cancel.
         """
         n, dim = self.program.n_points, self.program.dim
         high, low = (part.reshape(dim + 1, n) for part in self.program.objective(j))
@@ -199,7 +208,7 @@ class RelativeForm:
         return total, double_double.error_of_high((total, rest), sizes)
 
     def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
-        """Add the rows of the edges (i, k) that can bind."""
+        """Add those rows of the edges (i, k) that can bind."""
         points, c = self.program.points, self.program.factors
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
@@ -217,7 +226,10 @@ class RelativeForm:
             rows.add(c.taylor_radius(distance[near]), terms)
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
-        """Add the constraints of a finite bound of coordinate j, as boxes where possible."""
+        """Add the constraints of a finite bound of coordinate j.
+
+        They are boxes where possible.
+        """
         points, forest, c = self.program.points, self.forest, self.program.factors
         inward = points[:, j] - bound
         distance = np.abs(inward)
@@ -247,7 +259,10 @@ class RelativeForm:
         rows.add(taylor[i], self._sum(self.forest.lineage[i], projection, 1.0))
 
     def _apart(self, i: Integers, k: Integers) -> tuple[Integers, Integers]:
-        """Return the lineages of i and of k with common ancestors replaced by -1."""
+        """Return the lineages of i and k.
+
+        Common ancestors are replaced by -1.
+        """
         of_i, of_k = self.forest.lineage[i], self.forest.lineage[k]
         same = (of_i[:, :, None] == of_k[:, None, :]) & (of_i >= 0)[:, :, None]
         return np.where(same.any(axis=2), -1, of_i), np.where(same.any(axis=1), -1, of_k)
@@ -300,9 +315,9 @@ AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
     """Return the form of each coordinate.
 
-    The form is relative if points are close to each other or to a bound; otherwise it is the program. "Close" means a
-    distance of less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the same rows of edges share
-    the object. The forms are cached in the program.
+    The form is relative if points are close to each other or to a bound. Otherwise, it is the program itself. Two
+    points are close if their distance is less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the
+    same rows of edges share the object. The forms are cached in the program.
     """
     key, share = ("forms", near), NEAR if near is None else near
     if key not in program.known:
@@ -323,7 +338,10 @@ def _forms(program: SteinProgram, share: float) -> list[SteinProgram | RelativeF
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:
-    """Choose the parents of points closer than `nearness` to others, level by level."""
+    """Choose the parents of points that are closer than `nearness` to other points.
+
+    The levels are processed one after another.
+    """
     points, edges, n = program.points, program.graph.edges, program.n_points
     lengths = _edge_lengths(program)
     parent, reach = np.full(n, -1), np.zeros(n)
@@ -348,8 +366,8 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
     """Return the representative of the cluster of each member.
 
-    It is the representative of the coarser cluster if that point belongs to the cluster, and otherwise the point
-    closest to the mean.
+    If the representative of the coarser cluster belongs to the cluster, it is used. Otherwise, it is the point closest
+    to the mean.
     """
     cluster = label[members]
     size = np.bincount(cluster)

@@ -1,8 +1,9 @@
-"""Stein programs: one linear program per coordinate of the target.
+"""Stein programs, which are linear programs for the coordinates of the target.
 
-The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g,
-represented by their values and gradients at the points. With the L1 norm on points it decouples into one linear program
-per coordinate j, in the variables gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) (equations (6) and (7) of [1]_):
+The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g. The
+functions are represented by their values and gradients at the points. With the L1 norm on points, the problem separates
+into one linear program per coordinate j, in the variables gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) (equations (6)
+and (7) of [1]_):
 
     maximise   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij)
     subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and for every edge (i, l) of the graph, D = ||x_i - x_l||_1:
@@ -17,11 +18,12 @@ coordinate j adds, with a = |x_ij - b| (equation (8) of [1]_),
 
                |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
 
-the last only for 0 < a < 4 c2/c3. The rows of the edges are common to all coordinates and are built once.
+where the last constraint is added only for 0 < a < 4 c2/c3. The rows of the edges are common to all coordinates and are
+built once.
 
 If all edges are too long to add rows, as in hundreds of dimensions, the points are independent of each other.
-Derivatives in directions other than j then do not occur in the constraints and the objective; they are set to zero and
-omitted.
+Derivatives in directions other than j then do not occur in the constraints and in the objective. They are set to zero
+and omitted.
 
 A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
 
@@ -52,14 +54,14 @@ from steinkit.errors import UsageError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
-_CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before the lengths are recomputed
+_CERTAINLY = 1.0 + 1e-9  # margin for the selection of edges by stored lengths before the lengths are recomputed
 
 
 @dataclass(frozen=True)
 class SteinFactors:
-    """Stein factors (c1, c2, c3): bounds of Stein functions.
+    """Stein factors (c1, c2, c3), which are bounds of Stein functions.
 
-    They bound g, its gradient, and the Lipschitz constant of its gradient.
+    The factors bound g, its gradient, and the Lipschitz constant of its gradient.
     """
 
     value: float = 1.0
@@ -104,8 +106,8 @@ class SteinFactors:
 class SteinProgram:
     """The d linear programs of a sample.
 
-    The programs are defined by the given doubles, with weights in double-double precision. All quantities computed from
-    them carry bounds on their rounding errors.
+    The programs are defined by the given doubles, with weights in double-double precision. All quantities that are
+    computed from them have bounds of their rounding errors.
 
     Parameters
     ----------
@@ -120,14 +122,14 @@ class SteinProgram:
     bounds : ndarray, shape (d, 2), optional
         Bounds of the support.
     coefficients : Coefficients, optional
-        Coefficients of a diffusion operator at the points; those of the Langevin operator by default.
+        Coefficients of a diffusion operator at the points. By default, they are those of the Langevin operator.
     weights_low : ndarray, shape (n,), optional
-        Second parts of double-double weights, see `DistinctSample`; zero by default.
+        Second parts of the double-double weights. See `DistinctSample`. The default is zero.
 
     Attributes
     ----------
     known : dict
-        Cache of the coordinates' forms and of the block solver's plan.
+        Cache of the forms of the coordinates and of the plan of the block solver.
     """
 
     points: Floats
@@ -192,7 +194,10 @@ class SteinProgram:
 
     @cached_property
     def is_loose(self) -> bool:
-        """True if no edge adds a row; only for d > 3 and the Langevin operator."""
+        """True if no edge adds a row.
+
+        This is possible only for d > 3 and the Langevin operator.
+        """
         c = self.factors
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
         return self.dim > 3 and self.coefficients is None and not self.nearer(self.graph.lengths, reach).size
@@ -200,7 +205,7 @@ class SteinProgram:
     def alone(self, j: int) -> SteinProgram:
         """Return the one-dimensional program of coordinate j, without edges.
 
-        It is equivalent if the program is loose.
+        The program is equivalent if the original program is loose.
         """
         some = slice(j, j + 1)
         bounds = None if self.bounds is None else self.bounds[some]
@@ -208,11 +213,14 @@ class SteinProgram:
         return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
 
     def nearer(self, distance: Floats, reach: float) -> Integers:
-        """Return the edges that may be shorter than a reach, rounding included."""
+        """Return the edges that may be shorter than a reach.
+
+        Rounding errors are included.
+        """
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2.
+        """Return bounds of the errors of radii c2 D, c3 D or c3 D^2 / 2.
 
         The distance D is a sum of d differences.
         """
@@ -227,8 +235,9 @@ class SteinProgram:
     def objective(self, j: int) -> Pair:
         """Return the objective of coordinate j as a double-double of length n (d + 1).
 
-        The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij; with a diffusion operator q_i drift_ij of gamma_i
-        and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision because large ones may cancel.
+        The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij. With a diffusion operator, they are q_i drift_ij
+        of gamma_i and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision, because large ones may
+        cancel.
         """
         weights = self.weights, np.zeros(self.n_points) if self.weights_low is None else self.weights_low
         high, low = np.zeros((2, self.dim + 1, self.n_points))
@@ -242,9 +251,11 @@ class SteinProgram:
 
     @property
     def trivial_bounds(self) -> Floats:
-        """Upper bounds of the optima for any graph, rounded up, shape (d,).
+        """Upper bounds of the optima for any graph, shape (d,).
 
-        They are c1 sum |b_gamma| + c2 sum |b_Gamma|.
+        The bounds are rounded up.
+
+        The bounds are c1 sum |b_gamma| + c2 sum |b_Gamma|.
         """
         return np.array([self._trivial_bound(j) for j in range(self.dim)])
 
@@ -312,7 +323,7 @@ class Rows:
     def add(self, radii: Floats, terms: list[tuple[Integers, float | Floats]]) -> None:
         """Add one row per radius.
 
-        Each term holds the columns and the coefficients of one entry per row.
+        Each term contains the columns and the coefficients of one entry per row.
         """
         require_time("the programs were set up")
         columns = np.column_stack([column for column, _ in terms])

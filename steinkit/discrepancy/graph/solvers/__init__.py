@@ -1,7 +1,8 @@
 """Solvers of the Stein programs, all with the same signature.
 
-A solver takes a `SteinProgram` and `Settings` and returns one `Candidate` per coordinate. Candidates need not be
-accurate: the certificate bounds the optimum from any candidate. `solver_named` returns the solver with a given name.
+A solver takes a `SteinProgram` and `Settings`, and returns one `Candidate` per coordinate. Candidates may be
+inaccurate, because the certificate bounds the optimum from any candidate. The function `solver_named` returns the
+solver with a given name.
 """
 
 from steinkit.discrepancy.graph.solvers.base import Candidate, Settings

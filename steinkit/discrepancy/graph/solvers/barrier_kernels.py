@@ -2,8 +2,9 @@
 
 Each step is a single pass over the rows.
 
-A row has the value v, slacks s+ = 1 - v and s- = 1 + v and multipliers z+, z- > 0. On the central path s z = omega mu
-on both sides, with weights omega of mean one. Given the change dv of the rows in a Newton step and target products c,
+A row has the value v, the slacks s+ = 1 - v and s- = 1 + v, and the multipliers z+, z- > 0. On the central path, s z =
+omega mu on both sides, with weights omega of mean one. For the change dv of the rows in a Newton step and target
+products c,
 
     dz+ = (c+ + z+ dv) / s+ - z+,        dz- = (c- - z- dv) / s- - z-.
 
@@ -22,7 +23,10 @@ from steinkit.sample import Floats
 
 
 class Interior(NamedTuple):
-    """Slacks s+, s- and multipliers z+, z-; positive arrays of shape (rows,)."""
+    """Slacks s+, s- and multipliers z+, z-.
+
+    The arrays are positive and have shape (rows,).
+    """
 
     s_up: Floats
     s_low: Floats
@@ -31,7 +35,10 @@ class Interior(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Target products c+, c- of a step; arrays of shape (rows,)."""
+    """Target products c+, c- of a step.
+
+    The arrays have shape (rows,).
+    """
 
     up: Floats
     low: Floats
@@ -40,7 +47,7 @@ class Targets(NamedTuple):
 @with_twin(barrier_rows.newton_weights)
 @array_kernel
 def newton_weights(interior: Interior, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- and return the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s-, and return the gap, which is the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(len(weights)):
@@ -77,9 +84,10 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
 def mehrotra_targets(
     interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz and their force c-/s- - c+/s+.
+    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
-    dv and dz are the changes of the predictor. Their product, the second-order term, is clipped to +-omega bound.
+    The changes dv and dz are those of the predictor. Their product, which is the second-order term, is clipped to
+    +-omega bound.
     """
     s_up, s_low, z_up, z_low = interior
     for i in range(len(change)):
@@ -130,9 +138,9 @@ def gondzio_targets(
 ) -> None:
     """Set `moved` to targets with products in omega [lowest, highest].
 
-    The products are those after a trial step. `force` is set to the force of the targets. Larger products are reduced
-    by at most omega highest. `lengths` are the primal and dual lengths of the trial step; `interval` is (lowest,
-    highest).
+    The products refer to the state after a trial step. The array `force` is set to the force of the targets. Larger
+    products are reduced by at most omega highest. The tuple `lengths` contains the primal and dual lengths of the trial
+    step, and `interval` is (lowest, highest).
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
@@ -166,7 +174,7 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
     """Take a step with primal and dual lengths.
 
-    Row values and slacks move by the primal length, multipliers by the dual length.
+    Row values and slacks move by the primal length, and multipliers by the dual length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(len(change)):

@@ -1,8 +1,8 @@
 """NumPy versions of `barrier_kernels`, with bit-for-bit identical results.
 
-They are used for small programs until the kernels are compiled. Sums are accumulated from the first row to the last.
-The kernels compare products before they divide, so the step lengths are recomputed by the same comparisons for the rows
-that may determine them.
+The functions are used for small programs until the kernels are compiled. Sums are accumulated from the first row to the
+last. The kernels compare products before they divide. The step lengths are therefore recomputed by the same comparisons
+for the rows that may determine them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from steinkit.sample import Floats
 TINY = 1e-300
 RESOLVED = 1e-9
 """Slacks above this value are recomputed from the row value, which stops the accumulation of rounding errors."""
-_NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding error of a product or quotient
+_NEARLY = 1.0 - 1e-12  # the number differs from 1 by more than the rounding error of a product or quotient
 
 Rows = Sequence[Floats]
 
 
 def newton_weights(interior: Rows, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s- and return the gap, the sum of s z."""
+    """Set the weights z+/s+ + z-/s-, and return the gap, which is the sum of s z."""
     s_up, s_low, z_up, z_low = interior
     weights[:] = (z_up * s_low + z_low * s_up) / (s_up * s_low)
     return _sum(z_up * s_up + z_low * s_low)
@@ -41,7 +41,7 @@ def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> f
 def mehrotra_targets(
     interior: Rows, omega: Floats, change: Floats, centre: float, bound: float, targets: Rows, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz and their force c-/s- - c+/s+."""
+    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+."""
     s_up, s_low, z_up, z_low = interior
     inverse = 1.0 / (s_up * s_low)
     by_up, by_low = s_low * inverse, s_up * inverse
@@ -91,7 +91,7 @@ def gondzio_targets(
 def advance(rows: Floats, interior: Rows, change: Floats, targets: Rows, lengths: tuple[float, float]) -> None:
     """Take a step with primal and dual lengths.
 
-    Row values and slacks move by the primal length, multipliers by the dual length.
+    Row values and slacks move by the primal length, and multipliers by the dual length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     z_up += dual * ((c_up + z_up * change) / s_up - z_up)

@@ -39,9 +39,9 @@ class Settings:
     n_jobs : int, default 1
         Number of threads over coordinates.
     progress : bool, default False
-        Show a progress bar on standard error.
+        If True, a progress bar is shown on standard error.
     interrupted : StopSignal
-        Set at an interrupt and at the global deadline; solvers and compiled kernels stop when it is set.
+        Signal that is set at an interrupt and at the global deadline. Solvers and compiled kernels stop when it is set.
     """
 
     tolerance: float
@@ -68,9 +68,9 @@ class Candidate:
     Attributes
     ----------
     program : Form
-        Program to whose variables `y` and `p` refer.
+        Program that defines the variables `y` and `p`.
     y : ndarray, shape (N,)
-        Primal variables, feasible or not.
+        Primal variables, which may be infeasible.
     p : ndarray, shape (m,)
         Multipliers of the rows.
     solvers : tuple of str
@@ -78,7 +78,7 @@ class Candidate:
     notes : tuple of str
         Messages for the user, such as a change of solver.
     iterations : int
-        Number of iterations; 0 if unknown.
+        Number of iterations, or 0 if it is unknown.
     """
 
     program: Form
@@ -95,7 +95,7 @@ class Candidate:
 
 
 class _TwoForms(NamedTuple):
-    """A program in two forms: one for primal candidates, the other for multipliers."""
+    """A program in two forms, for primal candidates and for multipliers."""
 
     lower_bound: Callable[[Floats], tuple[float, Floats]]
     upper_bound: Callable[[Floats], float]
@@ -103,7 +103,10 @@ class _TwoForms(NamedTuple):
 
 
 def best_of(first: Candidate, second: Candidate) -> Candidate:
-    """Combine the better y and the better p of two candidates; ties go to the first."""
+    """Combine the better y and the better p of two candidates.
+
+    In case of ties, the first candidate is used.
+    """
     primal = second if second.proof.lower > first.proof.lower else first
     dual = second if second.proof.upper < first.proof.upper else first
     require_ordered(primal.proof.lower, dual.proof.upper, y=primal.y, p=dual.p)
@@ -118,7 +121,7 @@ def best_of(first: Candidate, second: Candidate) -> Candidate:
 
 
 def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Sequence[int]:
-    """Return the given coordinates, or all."""
+    """Return the given coordinates, or all coordinates if None."""
     return range(program.dim) if coordinates is None else coordinates
 
 
@@ -135,7 +138,10 @@ def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
 def each_coordinate(
     solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
 ) -> list[Candidate]:
-    """Solve one task per coordinate in parallel threads, with one BLAS thread each."""
+    """Solve one task per coordinate in parallel threads.
+
+    Each thread uses one BLAS thread.
+    """
     with one_thread_in_libraries(), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
         return side_by_side(lambda task: solve(task, settings), tasks, settings, done=bar.update)
 
@@ -145,9 +151,9 @@ def side_by_side(
 ) -> list[Done]:
     """Apply `work` to the tasks in threads and return the results in order.
 
-    The function `done` is called after each task. An exception, including KeyboardInterrupt, sets
-    `Settings.interrupted`, which stops the other tasks, and propagates. NumPy warnings are suppressed: values that
-    overflow in a solver prove nothing.
+    The function `done` is called after each task. If an exception occurs, including KeyboardInterrupt,
+    `Settings.interrupted` is set. This stops the other tasks, and the exception propagates. NumPy warnings are
+    suppressed, because the certificate rejects values that overflow in a solver.
     """
 
     def quietly(task: Task) -> Done:

@@ -1,23 +1,23 @@
-"""Solver `chain`: an interior point method for one dimension.
+"""Solver `chain`, an interior point method for one dimension.
 
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
-almost everywhere, and only a few thousand of a million edges have controls that differ from those of the preceding
-edge. Therefore blocks of neighboring edges share their controls (move blocking in optimal control). The restricted
-program is again that of a chain, with a few thousand nodes. Its solution is feasible for the full program except for
-the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a dual point of the full
-program by the costate recursion, with forces phi and kappa on the controls of every edge. Sharing controls loses only
-where forces of both signs occur in a block: with w = c3 h/2, and if no omitted row is violated,
+almost everywhere. Among a million edges, only a few thousand have controls that differ from those of the preceding
+edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control. The
+restricted program is again that of a chain, with a few thousand nodes. Its solution is feasible for the full program
+except for the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a dual point of
+the full program by the costate recursion, with forces phi and kappa on the controls of every edge. Sharing controls
+widens the bracket only where forces of both signs occur in a block. With w = c3 h/2, and if no omitted row is violated,
 
     upper bound - optimum of the restricted program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
 
 The blocks with the largest terms and the blocks with violated rows are split until the bracket of the full program is
-narrow enough. This is column aggregation with its error bounds [1]_. For small samples, or if too many blocks are
-needed, every edge has its own controls.
+narrow enough. This method is column aggregation with its error bounds [1]_. For small samples, or if too many blocks
+are needed, every edge has its own controls.
 
 The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
-length: the target products omega mu of the rows of an edge are proportional to h, those of a node to the mean of its
-two edges. The central path then approximates that of the continuous problem, and the number of iterations is nearly
-independent of n.
+length. The target products omega mu of the rows of an edge are proportional to h, and those of a node are proportional
+to the mean h of its two edges. The central path then approximates that of the continuous problem, and the number of
+iterations is nearly independent of n.
 
 References
 ----------
@@ -58,32 +58,35 @@ _LEAST_WEIGHT = 0.03  # smallest barrier weight of a row before normalization
 _CORRECTORS = interior_point.Correctors(1)  # a Riccati recursion costs only two passes over the rows
 _NO_FORCES = np.empty(0)
 _SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
-_RESOLVED = 1e-13  # precision of the far bound's row in double precision, relative to the largest gamma there
-_MANY = 1000  # points per requested digit from which blocks are used
+_RESOLVED = 1e-13  # precision of the row of the far bound in double precision, relative to the largest gamma there
+_MANY = 1000  # number of points per requested digit from which blocks are used
 _FIRST_BLOCKS = 100  # number of initial blocks by length, and again by number of points
-_PARTS = 8  # parts of a block that is split
+_PARTS = 8  # number of parts of a block that is split
 _MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
 _NEXT_TOLERANCE = 0.03  # relative to the current bracket
-# Fractions of the tolerance: for the solution of the last restricted program, for the total loss of the blocks that are
-# not split, for violated rows, and for the final bracket, with a margin for the rounding allowance of the certificate.
+# Fractions of the tolerance. They apply to the solution of the last restricted program, to the total loss of the blocks
+# that are not split, to violated rows, and to the final bracket, with a margin for the rounding allowance of the
+# certificate.
 _SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_MARGIN = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
 class ChainSystem:
-    """Newton systems of a chain; implements `interior_point.NewtonSystem`.
+    """Newton systems of a chain.
 
-    The objective is scaled to initial multipliers of at most one. The radius of the far bound's row is at least the
-    resolution of double precision; the certificate uses the exact radius.
+    The class implements `interior_point.NewtonSystem`.
+
+    The objective is scaled so that the initial multipliers are at most one. The radius of the row of the far bound is
+    at least the resolution of double precision. The certificate uses the exact radius.
 
     Parameters
     ----------
     chain : Chain
         The chain.
     progress : progress bar
-        Receives every bracket.
+        Progress bar that receives every bracket.
     lag : ndarray, shape (n,), optional
-        Shears before and after the controls of blocks; see `chain_kernels`.
+        Shears before and after the controls of blocks. See `chain_kernels`.
     push : ndarray, shape (2, n), optional
         Coefficients of the controls (a, e) in the objective.
 
@@ -124,13 +127,16 @@ class ChainSystem:
         riccati_factorise(self.blocks, weights, self._gains)
 
     def step(self, force: Floats, change: Floats) -> None:
-        """Set `change` to the Newton step; see `interior_point.NewtonSystem`."""
+        """Set `change` to the Newton step.
+
+        See `interior_point.NewtonSystem`.
+        """
         riccati_solve(self.blocks, self._gains, force, self._feed, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Return the objective and an upper bound.
 
-        The rows are feasible up to rounding.
+        The rows are feasible up to rounding errors.
         """
         lower, upper = float(np.einsum("i,i", rows, self.start)), self.upper_bound(multipliers)
         self.progress.set_postfix_str(f"bracket {relative_width(lower, upper):.0e}", refresh=False)
@@ -169,7 +175,10 @@ class ChainSystem:
 
 
 def _length_weights(length: Floats) -> Floats:
-    """Return barrier weights of the rows by edge length, of mean one, shape (n, 5)."""
+    """Return barrier weights of the rows by edge length, shape (n, 5).
+
+    Their mean is one.
+    """
     of_edge, of_node = length.copy(), 0.5 * length
     of_node[:-1] += 0.5 * length[1:]
     mean = float(of_edge.mean()) or 1.0
@@ -182,7 +191,9 @@ def _length_weights(length: Floats) -> Floats:
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve a one-dimensional program; its graph and `coordinates` are not used.
+    """Solve a one-dimensional program.
+
+    The graph of the program and `coordinates` are not used.
 
     Raises
     ------
@@ -212,7 +223,7 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
 def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candidate | None:
     """Solve with controls that are shared in blocks.
 
-    The result is None if too many blocks are needed.
+    The result is None if too many blocks are required.
     """
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
@@ -249,9 +260,9 @@ class AggregatedSystem(ChainSystem):
     chain : Chain
         The full chain.
     ends : ndarray of int, shape (m,)
-        Last node of each block, ascending; the start of a segment is a block of its own.
+        Last node of each block, ascending. The start of a segment is a separate block.
     progress : progress bar
-        Receives every bracket.
+        Progress bar that receives every bracket.
 
     Attributes
     ----------
@@ -270,7 +281,10 @@ class AggregatedSystem(ChainSystem):
         super().__init__(self.short, progress, lag=shears[1], push=weights[2:])
 
     def upper_bound(self, multipliers: Floats) -> float:
-        """Return an upper bound of the restricted program, the stopping criterion."""
+        """Return an upper bound of the restricted program.
+
+        It is used as the stopping criterion.
+        """
         return float(blocks_bound(self.blocks, multipliers))
 
 
@@ -282,7 +296,7 @@ class _Unfolded:
     y : ndarray, shape (2n,)
         Variables of the full chain.
     p : ndarray, shape (n, 5)
-        Multipliers; zero except at the ends of blocks, because the boxes determine the dual point.
+        Multipliers. They are zero except at the ends of blocks, because the boxes determine the dual point.
     """
 
     def __init__(self, chain: Chain) -> None:
@@ -295,7 +309,10 @@ class _Unfolded:
         self._upper = 0.0
 
     def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
-        """Set y and p, and return the relative width of their bracket, up to rounding."""
+        """Set y and p, and return the relative width of their bracket.
+
+        The width is not rounded outwards.
+        """
         self.p[self._ends] = 0.0
         self._ends = ends = system.ends
         self.p[ends] = system.multipliers(system.short, solution)
@@ -319,7 +336,7 @@ class _Unfolded:
 
 
 def _sizes(ends: Integers) -> Integers:
-    """Return the numbers of nodes of blocks."""
+    """Return the numbers of nodes of the blocks."""
     return np.diff(ends, prepend=-1)
 
 

@@ -1,25 +1,25 @@
 """Compiled kernels of solver `chain`: Riccati recursion and blocks of edges.
 
-The state of a node is (gamma, Gamma); the residuals a and e of the edge into it are controls. The recursion runs
+The state of a node is (gamma, Gamma). The residuals a and e of the edge into it are controls. The recursion runs
 backwards. The cost of the nodes ahead is a quadratic function of the state,
 
     1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
 
-An edge consists, from its far end, of three elementary steps: the control e (Gamma' = chord - half e, half = c3 h/2),
-the shear gamma' = gamma + h chord, and the control a (chord = Gamma + half a). A block of edges with shared controls
-(see `chain`) has additional shears of length d before and after, and half = c3 (h + 2d)/2. The updates contain no
-subtractions:
+An edge consists of three elementary steps. From its far end, they are the control e (Gamma' = chord - half e, half = c3
+h/2), the shear gamma' = gamma + h chord, and the control a (chord = Gamma + half a). A block of edges with shared
+controls (see `chain`) has additional shears of length d before and after, and half = c3 (h + 2d)/2. The updates contain
+no subtractions:
 
     shear       r <- r + h
     control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
     chord row   s <- s + weight/c2^2
     node boxes  s <- s + w1 + r^2 P w0/(P + w0),  r <- r P/(P + w0),  P <- P + w0.
 
-This is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
+The result is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
 
 Further kernels aggregate the edges of a block and evaluate the result. Let t_k be the length of a block before its k-th
-edge, S_k the sum of the squared lengths up to that edge, and X_k the sum of h_j t_j. Shared controls (a, e) lead from
-(gamma, Gamma) to
+edge, let S_k be the sum of the squared lengths up to that edge, and let X_k be the sum of h_j t_j. Then shared controls
+(a, e) lead from (gamma, Gamma) to
 
     Gamma_k = Gamma + (c3/2) t (a - e),      gamma_k = gamma + t Gamma + (c3/2) ((X + S) a - X e),      t = t_(k+1).
 """
@@ -40,18 +40,19 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
-"""Numbers per node: gains of control a on gamma and Gamma, 1/R and w/R, then those of control e."""
+"""Numbers per node: the gains of control a on gamma and Gamma, 1/R and w/R, and then those of control e."""
 
 
 class Blocks(NamedTuple):
-    """Chain with edges or blocks of edges, as used by the solver.
+    """Chain of edges or blocks of edges, as used by the solver.
 
     Attributes
     ----------
     kind : ndarray of int, shape (n,)
         Connection into each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step, lag : ndarray, shape (n,)
-        Lengths of the shears h between the controls and d before and after; `lag` has shape (0,) for single edges.
+        Lengths of the shears. They are h between the controls, and d before and after. For single edges, `lag` has
+        shape (0,).
     box : ndarray, shape (n,)
         Positive bounds of |gamma|.
     start : ndarray, shape (5n,)
@@ -88,7 +89,7 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
 def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     """Set `gains`, shape (8n,), from the weights of the rows, shape (5n,).
 
-    A free start stores P, r and s; a start from a bound stores the inverse of P r^2 + s.
+    A free start stores P, r and s. A start from a bound stores the inverse of P r^2 + s.
     """
     kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
     per_square, is_lagged = 1.0 / (c2 * c2), len(lag) > 0
@@ -129,9 +130,9 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
 
 @array_kernel
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
-    """Set `change` to B dx where (B'WB) dx = b + B'force.
+    """Set `change` to B dx, where (B'WB) dx = b + B'force.
 
-    The arrays have shape (5n,), the work array `feed` has shape (2n,). The backward pass propagates the linear cost
+    The arrays have shape (5n,), and the work array `feed` has shape (2n,). The backward pass propagates the linear cost
     (p0, p1) and stores the constant part of the controls, or of the starts, in `feed`. The forward pass follows the
     chain under the controls and computes the rows.
     """
@@ -206,8 +207,8 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
 def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
     """Aggregate the edges of the blocks that end at the nodes `ends`, shape (m,).
 
-    Set `shears`, shape (2, m), to the lengths h and d, and add the coefficients of gamma, Gamma, a and e in the
-    objective to `weights`, shape (4, m).
+    Set `shears`, shape (2, m), to the lengths h and d. Add the coefficients of gamma, Gamma, a and e in the objective
+    to `weights`, shape (4, m).
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0
@@ -219,7 +220,7 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
             cross += h * length
             squares += h * h
             length += h
-            if node < last:  # values at inner nodes follow from the end of the preceding block
+            if node < last:  # the values at inner nodes follow from the end of the preceding block
                 turn = slope[node] * length
                 weights[0, block - 1] += value[node]
                 weights[1, block - 1] += value[node] * length + slope[node]
@@ -272,12 +273,12 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
 
 @array_kernel
 def blocks_bound(blocks: Blocks, p: Floats) -> float:
-    """Return an upper bound of the restricted optimum, up to rounding.
+    """Return an upper bound of the restricted optimum, up to rounding errors.
 
     The multipliers have shape (5m,).
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
-    total, value, slope = 0.0, 0.0, 0.0  # cost, and forces on gamma and Gamma
+    total, value, slope = 0.0, 0.0, 0.0  # the cost, and the forces on gamma and Gamma
     if far >= 0.0:
         total = abs(p[2])
         value = (start[2] - p[2]) / far_radius

@@ -1,8 +1,9 @@
-"""Solver `cvxpy`: CVXPY with HiGHS or another LP solver.
+"""Solver `cvxpy`, which calls HiGHS or another LP solver through CVXPY.
 
-The solvers receive the linear programs of solver `highs`: first the scaled dual in relative variables, then the program
-itself. Scaling is necessary: in the values and gradients of g the radii D^2/2 are smaller than the absolute tolerances
-of the solvers, and for 100 draws or more in one dimension the solution would give no useful lower bound.
+The LP solvers receive the linear programs of solver `highs`, which are the scaled dual in relative variables and then
+the program itself. Scaling is necessary. In the values and gradients of g, the radii D^2/2 are smaller than the
+absolute tolerances of the solvers. For 100 draws or more in one dimension, the solution would give no useful lower
+bound.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 
 
 def require_solver(solver: str) -> None:
-    """Require that CVXPY has an installed solver of this name ("" for HiGHS).
+    """Check that CVXPY has an installed solver of this name ("" for HiGHS).
 
     Raises
     ------
@@ -56,7 +57,7 @@ def solve(
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
     with warnings.catch_warnings():  # outside the worker threads, because warning filters are global
-        warnings.simplefilter("ignore")  # "may be inaccurate": the certificate bounds the error
+        warnings.simplefilter("ignore")  # the solution may be inaccurate, but the certificate bounds the error
         return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
 
@@ -73,8 +74,8 @@ def _run(
 ) -> highs.Point:
     """Solve a linear program with CVXPY.
 
-    Return column values and row multipliers, or zeros if there are none. The options apply to HiGHS only. A solver that
-    exceeds its time limit is abandoned.
+    Return the column values and the row multipliers, or zeros if there are none. The options apply only to HiGHS. If a
+    solver exceeds its time limit, it is abandoned.
     """
     (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
     x = cp.Variable(len(program.cost), bounds=list(program.columns))

@@ -1,4 +1,4 @@
-"""Solver `first_order`: restarted reflected Halpern PDHG.
+"""Solver `first_order`, the restarted reflected Halpern PDHG method.
 
 Each program max b'y, |A y| <= r, |y| <= u is equivalent to the saddle point problem
 
@@ -8,21 +8,22 @@ A step z = (y, p) -> z+ of the primal-dual hybrid gradient method [1]_ is
 
     y+ = clip(y + tau (b - A'p), -u, u),    p+ = soft(p + sigma A (2 y+ - y), sigma r),
 
-with diagonal steps sigma = omega eta/(r sum |a|) and tau = eta/(omega sum |a|/r), summed over the entries of a row and
-of a column [2]_. The reflected Halpern iteration converges faster [3]_: z <- w (2 z+ - z) + (1 - w) z_0, with w = k/(k
-+ 1) in the k-th step after a restart at z_0. A coordinate restarts when its fixed-point residual has fallen far enough
-or begins to rise, and its primal weight omega is then rebalanced by the distances that y and p have moved.
+with diagonal steps sigma = omega eta/(r sum |a|) and tau = eta/(omega sum |a|/r). The sums are over the entries of a
+row and of a column [2]_. The reflected Halpern iteration converges faster [3]_. It is z <- w (2 z+ - z) + (1 - w) z_0,
+with w = k/(k + 1) in the k-th step after a restart at z_0. A coordinate restarts when its fixed-point residual has
+decreased sufficiently or begins to increase. Its primal weight omega is then rebalanced by the distances that y and p
+have moved.
 
-The coordinates share the sparse matrix A, so eight coordinates are solved together in single precision. Small
-violations of rows by y usually limit the bracket. Relaxed Kaczmarz sweeps [4]_ in double precision remove them before
-every check of the bracket. The width then decreases approximately as 1/k^2 with the number of iterations k, which
-determines the next check. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A and 1e-5 a
-few thousand. If some edges are shorter than a hundredth of the others, the method may stall, also in double precision;
-a note reports this.
+The coordinates share the sparse matrix A, so eight coordinates are solved together in single precision. The bracket is
+usually limited by small violations of rows by y. Relaxed Kaczmarz sweeps [4]_ in double precision remove these
+violations before every check of the bracket. The width then decreases approximately as 1/k^2 with the number of
+iterations k. This rate determines the next check. In four or more dimensions, a bracket of 1e-3 takes a few hundred
+passes over A, and a bracket of 1e-5 takes a few thousand. If some edges are shorter than a hundredth of the others, the
+method may stall, even in double precision. A note reports this.
 
-For locality of memory accesses, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together) and rows by
-the points that they join. The rows of the edges come first; the rows that bounds add to single coordinates follow, in
-one group per coordinate.
+For locality of memory accesses, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together), and rows by
+the points that they join. The rows of the edges come first. They are followed by the rows that bounds add to single
+coordinates, in one group per coordinate.
 
 References
 ----------
@@ -53,42 +54,46 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
 _SMALLEST_RADIUS = 1e-30  # keeps steps within single precision; the certificate uses the exact radii
-_RELAXATION = 1.6  # lambda in (0, 2); the projection (1) takes four times the sweeps
+_RELAXATION = 1.6  # lambda in (0, 2); the projection (lambda = 1) takes four times as many sweeps
 _NEAR = 1e-2  # distance below which points have relative variables, because the method stalls on short edges
-_CHECK_EVERY = 50  # iterations
+_CHECK_EVERY = 50  # number of iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
 
-_ETA = 0.99  # below one to allow for rounding
-_SUFFICIENT, _NECESSARY = 0.4, 0.8  # restart below the first share of the first residual; below the second if it rises
-_LONGEST, _YOUNG = 0.36, 200  # restart after this share of all iterations, but not before this number
+_ETA = 0.99  # the value is below one to allow for rounding errors
+# restart if the residual is below the first fraction of its initial value, or below the second and increasing
+_SUFFICIENT, _NECESSARY = 0.4, 0.8
+_LONGEST, _YOUNG = 0.36, 200  # restart after this fraction of all iterations, but not before this number
 
 _MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess of the repair, in units of the tolerance
-_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5  # the larger number limits the sweeps of a repair; about twenty are usual
-_SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the certificate's rounding allowance
+# the larger number limits the sweeps of a repair, which are usually about twenty
+_SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5
+_SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the rounding allowance of the certificate
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
 
-_STALLED = 0.7  # factor by which the bracket must shrink while the iterations double
+_STALLED = 0.7  # factor by which the bracket must shrink while the number of iterations doubles
 _PATIENCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Arrays of up to eight programs, one per lane; unused lanes have b = 0.
+    """Arrays of up to eight programs, with one lane per program.
+
+    Unused lanes have b = 0.
 
     Attributes
     ----------
     programs : list of CoordinateProgram
-        One per lane, at most eight.
+        Programs of the lanes, at most eight.
     rows, columns : LaneRows, LaneColumns
-        Single precision, with the steps sigma and tau of the iteration.
+        Arrays in single precision, with the steps sigma and tau of the iteration.
     exact_rows, exact_columns : LaneRows, LaneColumns
-        Double precision; rows with the steps lambda/||a||^2 of the repair.
+        Arrays in double precision. The rows have the steps lambda/||a||^2 of the repair.
     scale : ndarray, shape (programs,)
-        Largest entries of the objectives, by which they were divided.
+        Largest entries of the objectives, which were used as divisors.
     units, row_units : ndarray
-        Powers of two that make the iteration independent of the units of the sample: y * units are the variables of the
-        program, and rows and radii were divided by row_units.
+        Powers of two that make the iteration independent of the units of the sample. The products y * units are the
+        variables of the program, and rows and radii were divided by row_units.
     column_order, row_order : ndarray of int
         Order of the columns and of the rows of the edges.
     """
@@ -190,7 +195,7 @@ def _along_the_edges(matrix: sparse.csr_array, n_points: int) -> Integers:
 def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: Floats) -> tuple[Floats, Floats]:
     """Return the diagonal steps per row, and per column and lane.
 
-    They are 1/(r sum |a|) and 1/sum(|a|/r).
+    The steps are 1/(r sum |a|) and 1/sum(|a|/r).
     """
     magnitudes = sparse.csr_array(abs(matrix))
     sigma = 1.0 / (radius * np.asarray(magnitudes.sum(axis=1)))
@@ -203,10 +208,10 @@ def _steps(matrix: sparse.csr_array, radius: Floats, groups: Integers, member: F
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates (all by default).
+    """Solve the given coordinates, or all by default.
 
-    Groups of up to eight coordinates are solved together, one group per thread. A candidate with a bracket wider than
-    the tolerance carries a note.
+    Groups of up to eight coordinates are solved together, with one group per thread. A candidate has a note if its
+    bracket is wider than the tolerance.
     """
     batches = _batches(program, asked_for(program, coordinates))
     with progress_bar("first order", shown=settings.progress, unit=" iterations") as bar:
@@ -250,7 +255,7 @@ def _solve_batch(programs: list[CoordinateProgram], shared: int, settings: Setti
             bar.set_postfix_str(f"widest bracket {batch.widest:.1e}", refresh=False)
             if stopped or batch.widest <= _SHARE_OF_TOLERANCE * settings.tolerance or _has_stalled(history):
                 return batch.candidates()
-            # widths decrease about as 1/k^2 in the iterations k
+            # the widths decrease approximately as 1/k^2 in the iterations k
             factor = min(max(np.sqrt(batch.widest / settings.tolerance), _DENSEST_CHECKS), _SPARSEST_CHECKS)
             next_check = min(int(batch.iterations * factor), _MOST_ITERATIONS)
         batch.restart()
@@ -308,7 +313,7 @@ class _Batch:
     def gaps(self) -> Floats:
         """Relative width of each bracket.
 
-        It is 1 if a bound is infinite, and 0 if rounding makes the bounds cross.
+        The width is 1 if a bound is infinite, and 0 if rounding errors make the bounds cross.
         """
         open_end = np.isinf(self.upper)
         upper = np.where(open_end | ~self.live | (self.upper == 0.0), 1.0, self.upper)
@@ -330,7 +335,7 @@ class _Batch:
         self.iterations += _CHECK_EVERY
 
     def check(self) -> None:
-        """Update the bounds by p and by y before and after its repair."""
+        """Update the bounds by p, and by y before and after its repair."""
         y = self.y.astype(np.float64)
         self._update_bounds(y)
         sweeps = max(_SWEEPS, int(_SWEEPS_PER_ITERATION * self.iterations))
@@ -350,9 +355,11 @@ class _Batch:
         self.best_p[:, better], self.upper[better] = self.p[:, better], upper[better]
 
     def restart(self) -> None:
-        """Restart lanes with sufficient or ending progress at (y+, p+).
+        """Restart lanes at (y+, p+).
 
-        Their steps are rebalanced.
+        Lanes are restarted if their progress is sufficient or ends.
+
+        The steps of these lanes are rebalanced.
         """
         moved, away = self.lengths[:2], self.lengths[2:]
         residual = np.sqrt(moved[0] * self.omega + moved[1] / self.omega)

@@ -5,9 +5,9 @@ u_j. Arrays of variables and multipliers have shape (count, 8). The module `firs
 function allocates memory.
 
 The eight numbers of a row form a Numba type, which LLVM maps to vector registers. A loop over eight entries would be
-unrolled into scalar code before vectorization and takes three times as long (measured with AVX2).
+unrolled into scalar code before vectorization, which takes three times as long (measured with AVX2).
 
-Operations on lanes:
+The operations on lanes are:
 
     v = load(array, row)        the eight entries of a row of a C-contiguous float32 or float64 array
     store(array, row, v)        the reverse operation
@@ -17,8 +17,8 @@ Operations on lanes:
     widen(v)                    float32 to float64
     any_positive(v)             True if some lane is positive
 
-A product and a sum may be contracted to one rounding. The order of operations is fixed, so results are reproducible on
-the same machine.
+A product and a sum may be contracted to a single rounding. The order of operations is fixed, so the results are
+reproducible on the same machine.
 """
 
 from __future__ import annotations
@@ -148,12 +148,12 @@ overload(operator.mul)(_lane_by_lane(lambda builder, v, w: builder.fmul(v, w, fl
 
 
 def least(v: Any, w: Any) -> Any:
-    """Return the smaller of two, lane by lane."""
+    """Return the smaller of two values in each lane."""
     raise NotImplementedError("for kernels only")
 
 
 def greatest(v: Any, w: Any) -> Any:
-    """Return the larger of two, lane by lane."""
+    """Return the greater of two values in each lane."""
     raise NotImplementedError("for kernels only")
 
 
@@ -162,7 +162,7 @@ overload(greatest)(_lane_by_lane(lambda builder, v, w: builder.select(builder.fc
 
 
 def magnitude(v: Any) -> Any:
-    """Return absolute values."""
+    """Return the absolute value in each lane."""
     raise NotImplementedError("for kernels only")
 
 
@@ -196,11 +196,11 @@ def any_positive(typing_context, v):  # type: ignore[no-untyped-def]
 
 
 _ONE, _PAIR = np.uint64(1), np.uint64(2)
-"""Constants for rows with two entries, which are the most frequent and need no loop."""
+"""Constants for rows with two entries, which are the most frequent and require no loop."""
 
 
 class LaneRows(NamedTuple):
-    """Rows of A in compressed form, in groups that belong to all lanes or to one.
+    """Rows of A in compressed form, in groups for all lanes or for one lane.
 
     Attributes
     ----------
@@ -208,15 +208,15 @@ class LaneRows(NamedTuple):
         Row i has the entries start[i] to start[i + 1] - 1.
     column : ndarray of uint32, shape (entries,)
     value : ndarray, shape (entries,)
-        float32 for the iteration, float64 for the certificate and the repair.
+        Entries in float32 for the iteration, and in float64 for the certificate and the repair.
     radius : ndarray, shape (m,)
-        r, in the precision of `value`.
+        Radius r, in the precision of `value`.
     step : ndarray, shape (m,)
-        sigma for the iteration, lambda/||a||^2 for the repair, in the precision of `value`.
+        Step sigma for the iteration, and lambda/||a||^2 for the repair, in the precision of `value`.
     groups : ndarray of int64, shape (groups + 1,)
         Group g has the rows groups[g] to groups[g + 1] - 1.
     member : ndarray, shape (groups, 8)
-        1 for the lanes of a group, otherwise 0; in the precision of `value`.
+        The value 1 for the lanes of a group, and 0 otherwise, in the precision of `value`.
     """
 
     start: Integers
@@ -249,7 +249,7 @@ class LaneColumns(NamedTuple):
 
 
 class State(NamedTuple):
-    """Iterates of the method, in float32.
+    """Iterates of the method in float32.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ def _product(rows, i, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def _spread(rows, i, p, pull):  # type: ignore[no-untyped-def]
-    """Add p a_i, the part of row i, to A'p."""
+    """Add the part p a_i of row i to A'p."""
     begin, end = rows.start[i], rows.start[i + 1]
     if end - begin == _PAIR:
         _add(pull, rows.column[begin], rows.value[begin] * p)
@@ -322,20 +322,22 @@ def _stepped_multipliers(rows, i, p, product, member, step):  # type: ignore[no-
 
 @kernel
 def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[no-untyped-def]
-    """Take reflected Halpern steps z <- w (2 z+ - z) + (1 - w) z_0, z = (y, p).
+    """Take reflected Halpern steps.
+
+    The step is z <- w (2 z+ - z) + (1 - w) z_0, where z = (y, p).
 
     Parameters
     ----------
     rows : LaneRows
     columns : LaneColumns
     state : State
-        Updated in place.
+        State that is updated in place.
     steps : ndarray of float32, shape (2, 8)
         Factors of tau and of sigma.
     weights : ndarray of float32, shape (count, 8)
-        Weights w of the steps: k/(k + 1) in the k-th step after a restart.
+        Weights w of the steps, which are k/(k + 1) in the k-th step after a restart.
     stop : ndarray of bool, shape (1,)
-        The remaining steps are omitted once it is true.
+        The remaining steps are omitted if this becomes true.
     """
     primal, dual = load(steps, 0), load(steps, 1)
     for iteration in range(len(weights)):
@@ -363,16 +365,17 @@ def halpern_steps(rows, columns, state, steps, weights, stop):  # type: ignore[n
 def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ignore[no-untyped-def]
     """Compute (y+, p+), the point that is checked, and its distances.
 
-    The distances are those from z and from z_0.
+    The distances are measured from z and from z_0.
 
     Parameters
     ----------
     rows, columns, state, steps
-        As in `halpern_steps`; only `state.ahead` is changed.
+        The arguments of `halpern_steps`. Only `state.ahead` is changed.
     y_next, p_next : ndarray of float32, shapes (N, 8), (m, 8)
-        Set to y+ and p+.
+        Output arrays for y+ and p+.
     lengths : ndarray of float64, shape (4, 8)
-        Set to |y+ - y|^2/tau, |p+ - p|^2/sigma, |y+ - y_0|^2/tau, |p+ - p_0|^2/sigma, without the factors `steps`.
+        Output array for |y+ - y|^2/tau, |p+ - p|^2/sigma, |y+ - y_0|^2/tau and |p+ - p_0|^2/sigma, without the factors
+        `steps`.
     """
     primal, dual = load(steps, 0), load(steps, 1)
     moved, away = zeros(lengths), zeros(lengths)
@@ -405,7 +408,7 @@ def pdhg_step(rows, columns, state, steps, y_next, p_next, lengths):  # type: ig
 def restart(rows, state, restarted, y_next, p_next):  # type: ignore[no-untyped-def]
     """Set z and z_0 to (y+, p+) in the restarted lanes.
 
-    These are the lanes where `restarted`, shape (1, 8), is 1. A'p is recomputed.
+    The array `restarted`, shape (1, 8), is 1 in these lanes. The product A'p is recomputed.
     """
     chosen = load(restarted, 0)
     for i in range(len(state.y)):
@@ -428,7 +431,7 @@ def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[n
     """Reduce the violations of rows by relaxed Kaczmarz sweeps.
 
     Each sweep is followed by a projection on the box. A row with |a'y| > R = (1 - margin) r changes y by -lambda (a'y
-    -+ R) a/||a||^2, where 0 < lambda < 2; lambda = 1 is the projection on |a'y| <= R.
+    -+ R) a/||a||^2, where 0 < lambda < 2. The value lambda = 1 is the projection on |a'y| <= R.
 
     Parameters
     ----------
@@ -437,15 +440,15 @@ def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[n
     columns : LaneColumns
         Columns in float64.
     y : ndarray of float64, shape (N, 8)
-        Updated in place.
+        Variables, which are updated in place.
     margin : float
         Relative distance of R from r.
     tolerance : float
-        The sweeps end when no row exceeds (1 + tolerance) r.
+        The sweeps end if no row exceeds (1 + tolerance) r.
     sweeps : int
         Largest number of sweeps.
     stop : ndarray of bool, shape (1,)
-        No further sweep begins once it is true.
+        No further sweep begins if this becomes true.
 
     Returns
     -------
@@ -475,7 +478,9 @@ def repair(rows, columns, y, margin, tolerance, sweeps, stop):  # type: ignore[n
 
 @kernel
 def bounds(rows, columns, y, p, pull, found):  # type: ignore[no-untyped-def]
-    """Compute the bounds from y and p in each lane, up to rounding.
+    """Compute the bounds from y and p in each lane.
+
+    The bounds are not rounded outwards.
 
     Parameters
     ----------
@@ -487,7 +492,7 @@ def bounds(rows, columns, y, p, pull, found):  # type: ignore[no-untyped-def]
     pull : ndarray of float64, shape (N, 8)
         Work array.
     found : ndarray of float64, shape (3, 8)
-        Set to r'|p| + u'|b - A'p|, b'y, and the largest |a'y|/r.
+        Output array for r'|p| + u'|b - A'p|, b'y, and the largest |a'y|/r.
     """
     upper, value, largest = zeros(found), zeros(found), zeros(found)
     for i in range(len(pull)):

@@ -1,13 +1,13 @@
-"""Solver `highs`: HiGHS on the explicit dual of a Stein program.
+"""Solver `highs`, which applies HiGHS to the explicit dual of a Stein program.
 
 The dual of max b'y, |A y| <= r, |y| <= u is
 
     minimise r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
 
-and y is the multiplier of its rows. The interior point method IPX of HiGHS solves it, without crossover to a vertex. If
-the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10, and then the dual simplex
-method solves the primal program with feasibility tolerances of 1e-10. The certificate decides when to stop; the status
-that HiGHS reports is not used.
+and y is the multiplier of its rows. The interior point method IPX of HiGHS solves the dual, without crossover to a
+vertex. If the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10. After that, the
+dual simplex method solves the primal program with feasibility tolerances of 1e-10. The certificate determines when to
+stop, and the status that HiGHS reports is not used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class LinearProgram(NamedTuple):
 
 Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
 
-_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}  # 30 are usual
+# number of iterations, usually about 30
+_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
 _DUAL_SIMPLEX = {
     "solver": "simplex",
     "simplex_strategy": 1,
@@ -59,13 +60,13 @@ _DUAL_SIMPLEX = {
 }
 _TIGHTEST = 1e-10
 _COST_SCALE = 10.0
-_SMALLEST_RADIUS = 1e-24  # keeps coefficients below 1e12
+_SMALLEST_RADIUS = 1e-24  # keeps the coefficients below 1e12
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve the given coordinates with HiGHS.
 
-    Variables are relative if points lie close together.
+    The variables are relative if points lie close together.
     """
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
@@ -84,11 +85,12 @@ def solve_coordinate(
     program : CoordinateProgram
     settings : Settings
     run : callable, optional
-        Solves a linear program with HiGHS options; returns column values and row multipliers. HiGHS by default.
+        Function that solves a linear program with HiGHS options and returns the column values and the row multipliers.
+        The default is HiGHS.
     label : str, default "highs"
         Name of the solver.
     tuned : bool, default True
-        True if `run` uses the options. Otherwise the dual program is solved only once.
+        True if `run` uses the options. Otherwise, the dual program is solved only once.
     """
     if not len(program.radius):
         return closed_form(program, label)
@@ -119,8 +121,8 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
     """Compute a candidate (y, p) by IPX on the scaled dual program.
 
     IPX measures feasibility in absolute terms. The rows are scaled by r^(-1/2), because the radii D^2/2 of close points
-    are smaller than any tolerance; the scale 1/r would give coefficients that HiGHS rejects. b and the costs are scaled
-    to order one. For points 1e-4 apart this narrows the bracket from 1e-2 to 1e-8.
+    are smaller than any tolerance. A scale of 1/r would give coefficients that HiGHS rejects. The vector b and the
+    costs are scaled to order one. For points at a distance of 1e-4, this scaling narrows the bracket from 1e-2 to 1e-8.
     """
     m, n = program.matrix.shape
     row_scale = np.maximum(program.radius, _SMALLEST_RADIUS) ** -0.5
@@ -157,7 +159,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 
 
 def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
-    """Solve with HiGHS; return column values and row multipliers.
+    """Solve with HiGHS, and return the column values and the row multipliers.
 
     The status is ignored. The result is zero if there is no solution.
     """
@@ -187,7 +189,7 @@ def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) ->
     highs.passModel(lp)
     highs.setOptionValue("threads", 1)
     if highs.run() == highspy.HighsStatus.kError:
-        # HiGHS has one thread pool per process and rejects a number of threads that differs from the first one
+        # HiGHS has one thread pool per process, and it rejects a number of threads that differs from the first one.
         highs.setOptionValue("threads", 0)
         highs.run()
     solution = highs.getSolution()
@@ -198,7 +200,10 @@ def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) ->
 
 
 class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
-    """A HiGHS instance with output disabled before its constructor prints the header."""
+    """A HiGHS instance that disables output before its constructor.
+
+    Otherwise, the constructor prints a header.
+    """
 
     def enableCallbacks(self) -> None:  # noqa: N802
         self.setOptionValue("log_to_console", False)
@@ -212,8 +217,8 @@ def spend_header() -> None:
 
     The function must be called before a process creates its first instance.
 
-    Since highspy 1.16, the constructor prints a header before any option can be set, also when CVXPY only reads the
-    value of infinity. HiGHS prints the header once per process. An instance that logs to the null device consumes it;
-    an instance without output does not.
+    Since highspy 1.16, the constructor prints a header before any option can be set. This also occurs when CVXPY only
+    reads the value of infinity. HiGHS prints the header once per process. An instance that logs to the null device
+    consumes the header, but an instance without output does not.
     """
     _LogsNowhere()

@@ -1,22 +1,23 @@
 """Mehrotra's predictor-corrector interior point method.
 
-All constraints, boxes included, are scaled to rows |B x| <= 1:
+All constraints, including the boxes, are scaled to rows |B x| <= 1:
 
     maximise b'x   subject to   -1 <= B x <= 1,
     minimise 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
 
-x = 0 is strictly feasible. The dual has a strictly feasible start as well, because the boxes can balance any b. With
-the slacks s+ = 1 - B x, s- = 1 + B x and weights omega of mean one, the central path is s z = omega mu in every row. A
-Newton step with target products c solves
+The point x = 0 is strictly feasible. The dual also has a strictly feasible start, because the boxes can balance any b.
+With the slacks s+ = 1 - B x and s- = 1 + B x, and weights omega of mean one, the central path is s z = omega mu in
+every row. A Newton step with target products c solves
 
     (B' W B) dx = b + B'(c-/s- - c+/s+),      W = z+/s+ + z-/s-,
 
-which a `NewtonSystem` provides. An iteration [1]_ consists of a predictor (c = 0), a corrector (c = sigma mu omega plus
-the second-order term of the predictor, sigma = (mu_affine/mu)^3) and, while the step is short, a few of Gondzio's
-correctors [2]_, which move products that are far from the central path back towards it.
+which a `NewtonSystem` provides. An iteration [1]_ consists of a predictor, a corrector and, while the step is short, a
+few of Gondzio's correctors [2]_. The predictor has c = 0. The corrector has c = sigma mu omega plus the second-order
+term of the predictor, with sigma = (mu_affine/mu)^3. Gondzio's correctors move products that are far from the central
+path back towards it.
 
 Every iteration bounds the optimum from both sides, and the method stops once the bracket is narrow enough. These bounds
-ignore rounding; the certificate computes the reported ones.
+ignore rounding errors. The certificate computes the reported bounds.
 
 References
 ----------
@@ -45,8 +46,9 @@ _LONG_STEP = 0.9  # step length from which no further corrector is computed
 _WORTHWHILE = 0.02  # smallest gain in the sum of step lengths for which a corrector is accepted
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
-_FAR, _FAR_FROM_GOAL = 0.1, 10.0  # relative gaps (the latter times the goal) above which bounds are not computed
-_SHARE_OF_TOLERANCE, _MOST_MARGIN = 0.8, 1e-5  # the goal leaves a margin for the certificate's rounding allowance
+# relative gaps above which bounds are not computed; the second is in units of the goal
+_FAR, _FAR_FROM_GOAL = 0.1, 10.0
+_SHARE_OF_TOLERANCE, _MOST_MARGIN = 0.8, 1e-5  # the goal leaves a margin for the rounding allowance of the certificate
 
 
 class Correctors(NamedTuple):
@@ -55,9 +57,11 @@ class Correctors(NamedTuple):
     Attributes
     ----------
     most : int
-        Largest number per iteration. A larger value is useful if a factorization costs as much as many solves.
+        Largest number of correctors per iteration. A larger value is useful if a factorization costs as much as many
+        solves.
     longer_by, times : float
-        Target step length: the current length plus `longer_by` or times `times`, the larger of both, at most 1.
+        Target step length. It is the larger of the current length plus `longer_by` and the current length times
+        `times`, but at most 1.
     lowest, highest : float
         Target interval of the products, in units of sigma mu.
     """
@@ -77,14 +81,17 @@ class NewtonSystem(Protocol):
     start : ndarray, shape (rows,)
         Multipliers p of the rows with B'p = b, scaled to a largest entry of about one.
     omega : ndarray, shape (rows,)
-        Positive weights of the rows in the barrier, of mean one.
+        Positive weights of the rows in the barrier, with mean one.
     """
 
     start: Floats
     omega: Floats
 
     def factorise(self, weights: Floats, /) -> None:
-        """Factorize H = B' diag(weights) B; may be left unfinished after an interrupt."""
+        """Factorize H = B' diag(weights) B.
+
+        The factorization may be left unfinished after an interrupt.
+        """
 
     def step(self, force: Floats, change: Floats, /) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
@@ -92,7 +99,7 @@ class NewtonSystem(Protocol):
     def bounds(self, rows: Floats, multipliers: Floats, /) -> tuple[float, float]:
         """Return a lower and an upper bound of the optimum.
 
-        They follow from row values B x and any multipliers.
+        The bounds follow from the row values B x and any multipliers.
         """
 
 
@@ -107,7 +114,7 @@ class Solution:
     multipliers : ndarray, shape (rows,)
         Multipliers z+ - z- with the best upper bound.
     lower, upper : float
-        These bounds, in the units of the system.
+        The best bounds, in the units of the system.
     iterations : int
         Number of iterations.
     """
@@ -176,7 +183,10 @@ class _State:
         return self.gap / (self.gap + float(np.einsum("i,i", self.rows, self.system.start)))
 
     def iterate(self, correctors: Correctors) -> bool:
-        """Take one predictor-corrector step; return False if no step is possible."""
+        """Take one predictor-corrector step.
+
+        Return False if no step is possible.
+        """
         interior, gap, products = self.interior, self.gap, 2 * len(self.rows)
         if not (math.isfinite(gap) and gap > 0.0):
             return False
@@ -202,7 +212,7 @@ class _State:
         return max(lengths) > _SHORTEST_STEP
 
     def _correct(self, lengths: tuple[float, float], centre: float, correctors: Correctors) -> tuple[float, float]:
-        """Lengthen a short step by Gondzio's correctors; return the step lengths."""
+        """Lengthen a short step by Gondzio's correctors, and return the step lengths."""
         most, longer_by, times, lowest, highest = correctors
         interval = lowest * centre, highest * centre
         for _ in range(most):
@@ -215,7 +225,7 @@ class _State:
             )  # fmt: skip
             self.system.step(self.force, self.trial)
             longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
-            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # also False for NaN
+            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # this is also False for NaN
                 break
             lengths = longer
             self.change, self.trial = self.trial, self.change

@@ -2,17 +2,19 @@
 
 Every solver is a module of this package with a function
 
-    solve(program, settings, coordinates=None) -> list of Candidate,
+    solve(program, settings, coordinates=None) -> list of Candidate.
 
-which returns one candidate per requested coordinate (all coordinates by default). The module is imported on first
-use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto` should use it.
+The function returns one candidate per requested coordinate, or for all coordinates by default. The module is imported
+on first use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto` should
+use it.
 
-Solver `auto` applies these rules. In one dimension `chain` is fastest at every size. In two and three dimensions
-`block` certifies brackets of 1e-6; for large samples and wide brackets in three dimensions `first_order` is faster and
-runs first. In four or more dimensions the Cholesky factor fills, and `first_order` reaches 1e-5 in a fraction of the
-time of one factorization; narrower brackets are computed by `block` on small samples and by `highs` on others.
+Solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
+dimensions, `block` certifies brackets of 1e-6. For large samples and wide brackets in three dimensions, `first_order`
+is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and `first_order` reaches
+1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by `block` for small samples and by
+`highs` for others.
 
-If a solver leaves a bracket wider than the tolerance, the next solver continues and the better bounds of both are
+If a solver leaves a bracket wider than the tolerance, the next solver continues, and the better bounds of both are
 kept. The result lists every solver that contributed.
 """
 
@@ -36,17 +38,20 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 PORTION = 8
-"""Coordinates per thread that are solved together: the number of lanes of solver `first_order`."""
+"""Number of coordinates per thread that are solved together, which is the number of lanes of solver `first_order`."""
 
-_TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four dimensions and more
+_TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
-# Largest numbers of floating point operations per factorization for `block`, in up to three dimensions and in more.
+# Largest numbers of floating point operations per factorization for `block`, in up to three dimensions and in more
+# dimensions.
 _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
-# In three dimensions `first_order` precedes `block` if flops times tolerance exceeds the first number (2000 draws at
-# 0.1, 5000 draws at 0.01), or, with a time limit, if flops exceed the second.
+# In three dimensions, `first_order` precedes `block` if the product of the operations and the tolerance exceeds the
+# first number (2000 draws at 0.1, 5000 draws at 0.01). With a time limit, it also precedes `block` if the operations
+# exceed the second number.
 _MUCH_WORK, _LONG_WORK = 5e7, 1e9
 _EARLY = 0.3  # fraction of the remaining time for a solver that runs before another one
-_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000  # largest numbers of points in one dimension for these after `chain`
+# largest numbers of points in one dimension for the solvers after `chain`
+_LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,11 @@ class Solver:
     purpose : str
         One sentence for the documentation.
     module : str
-        Module of this package that implements the solver; empty for `auto`.
+        Module of this package that implements the solver. It is empty for `auto`.
     most_dimensions : float, default inf
         Largest supported dimension.
     backend : str, default ""
-        LP solver that CVXPY calls; empty for its default.
+        LP solver that CVXPY calls. It is empty for the default.
     """
 
     name: str
@@ -75,9 +80,9 @@ class Solver:
     def __call__(
         self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
     ) -> list[Candidate]:
-        """Solve the given coordinates of a program (all by default)."""
+        """Solve the given coordinates of a program, or all by default."""
         self.require_suitable(program)
-        with np.errstate(all="ignore"):  # values that overflow prove nothing, and the certificate rejects them
+        with np.errstate(all="ignore"):  # the certificate rejects values that overflow
             if not self.module:
                 return _solve_in_turn(program, settings, asked_for(program, coordinates))
             backend = (self.backend,) if self.name == "cvxpy" else ()
@@ -101,16 +106,16 @@ class Solver:
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
-        Solver("auto", "Chooses by dimension, sample size and tolerance."),
+        Solver("auto", "Chooses the solver by dimension, sample size and tolerance."),
         Solver(
             "chain",
-            "One dimension, up to a million draws: interior point method with a Riccati recursion.",
+            "One dimension, up to a million draws: an interior point method with a Riccati recursion.",
             "chain",
             most_dimensions=1,
         ),
         Solver(
             "block",
-            "Two and three dimensions: interior point method with a sparse Cholesky factorization.",
+            "Two and three dimensions: an interior point method with a sparse Cholesky factorization.",
             "block.newton_system",
         ),
         Solver(
@@ -118,7 +123,9 @@ SOLVERS: dict[str, Solver] = {
             "Four or more dimensions, brackets of 1e-5 and wider: restarted Halpern PDHG for all coordinates at once.",
             "first_order",
         ),
-        Solver("highs", "Programs that other solvers do not solve to the tolerance: HiGHS on the dual.", "highs"),
+        Solver(
+            "highs", "Programs that other solvers do not solve to the tolerance: HiGHS on the dual program.", "highs"
+        ),
         Solver("cvxpy", "Independent checks: any LP solver that CVXPY supports, `cvxpy:NAME`.", "cvxpy"),
     )
 }
@@ -172,13 +179,13 @@ def _in_turn(program: SteinProgram, settings: Settings) -> Iterator[tuple[str, S
 
 
 def _early(settings: Settings) -> Settings:
-    """Return settings for a quick, wider bracket before a slow solver begins."""
+    """Return settings with a wider bracket for a solver that runs before a slow one."""
     end = time.monotonic() + _EARLY * settings.seconds_left
     return replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=end)
 
 
 def _continued(first: Candidate, second: Candidate) -> Candidate:
-    """Combine the bounds of two successive solvers and note the change of solver."""
+    """Combine the bounds of two successive solvers, and note the change of solver."""
     note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
@@ -196,7 +203,7 @@ def solver_named(name: str) -> Solver:
     Raises
     ------
     UsageError
-        If there is no such solver; the message lists the available solvers.
+        If there is no such solver. The message lists the available solvers.
     """
     require_type(str, "the name of a solver", solver=name)
     base, colon, backend = name.partition(":")
@@ -205,7 +212,7 @@ def solver_named(name: str) -> Solver:
         hint = did_you_mean(base, tuple(SOLVERS))
         raise UsageError(f"unknown solver {name!r}{hint}; choose {solver_choices()}")
     if solver.module:
-        module = solver.implementation()  # raises import errors before the computation
+        module = solver.implementation()  # this raises import errors before the computation
         if base == "cvxpy":
             module.require_solver(backend)
     return replace(solver, backend=backend)

@@ -1,9 +1,9 @@
-"""Compiled kernels of the greedy spanner by buckets of lengths.
+"""Compiled kernels of the greedy spanner, which processes pairs in buckets.
 
-They filter and insert pairs. The filter returns the pairs of a bucket that no fast search proves to be joined. Points
-are in the order of their `Boxes`. Points that are close in the graph, compared with the lengths of the bucket, form a
-*cluster* and share a search from its center. Every pair is processed with the cluster of its first point. The remaining
-pairs are inserted one by one.
+The kernels filter and insert pairs. The filter returns those pairs of a bucket for which no fast search finds a path.
+Points are in the order of their `Boxes`. Points form a *cluster* if they are close in the graph, compared with the
+lengths of the bucket. They share a search from the center of the cluster. Every pair is processed with the cluster of
+its first point. The remaining pairs are inserted one by one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster tha
 HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directed searches extend
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
-BUDGET = 256  # nodes that a bidirectional search may settle before a single search for all pairs of a point
+BUDGET = 256  # number of nodes that a bidirectional search may settle before a single search for all pairs of a point
 FEWEST_SHARED = 4  # smallest number of pairs of a point for such a search
 
 
 class Boxes(NamedTuple):
-    """Bounding boxes of runs of points.
+    """Bounding boxes of contiguous points.
 
     Points ``first[i]`` to ``first[i + 1] - 1`` lie between ``low[i]`` and ``high[i]``.
     """
@@ -54,8 +54,8 @@ class Boxes(NamedTuple):
 class Problem(NamedTuple):
     """Data common to all buckets.
 
-    The fields are coordinates (d, n), boxes, dilation, rounding margin and stop flag. Once ``stop[0]`` is true, kernels
-    return unfinished results, which the caller discards.
+    The fields are the coordinates (d, n), the boxes, the dilation, the rounding margin and the stop flag. If
+    ``stop[0]`` becomes true, kernels return unfinished results, which the caller discards.
     """
 
     columns: Floats
@@ -81,8 +81,8 @@ class Scratch(NamedTuple):
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
     """Return bounds on the distances between the points of two boxes.
 
-    The second box extends from `low` to `high`. Sums over coordinates are taken in the same order as for distances.
-    Because rounding is monotone, the bounds hold for rounded distances.
+    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as for
+    distances. Because rounding is monotone, the bounds hold for rounded distances.
     """
     least = most = 0.0
     for k in range(len(low)):
@@ -93,7 +93,7 @@ def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, 
 
 @kernel
 def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) -> None:
-    """Set ``row[first:end]`` to the L1 distances from point u to the points of a run."""
+    """Set ``row[first:end]`` to the L1 distances from point u to these points."""
     row[first:end] = 0.0
     for k in range(len(columns)):
         for v in range(first, end):
@@ -165,8 +165,8 @@ def open_targets(
 ) -> np.int64:
     """List the far points of a source that are not joined through the center.
 
-    Their distance lies in (lower, upper]. If `forward` is true, only points after the source are listed, otherwise only
-    points before it. Return the number of ``scratch.targets``.
+    Their distance lies in (lower, upper]. If `forward` is true, only points after the source are listed, and otherwise
+    only points before it. Return the number of entries in ``scratch.targets``.
     """
     columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
     factor = problem.dilation * (1.0 - problem.margin)
@@ -189,9 +189,10 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets within reach of a search; return the remaining number.
+    """Remove the targets within reach of a search, and return the remaining number.
 
-    A search from outside is directed to the box of the cluster: first greedily, then by shortest paths.
+    If the search starts outside the cluster, it is directed to the box of the cluster. A greedy search is followed by a
+    search for shortest paths.
     """
     goals, targets, own, low, high = scratch.goals, scratch.targets, scratch.own, scratch.low, scratch.high
     reach, n_open, count = 0.0, n_targets, 0
@@ -216,7 +217,7 @@ def drop_found(
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
     """Lower the limit of the bucket to about the median length.
 
-    Return the number of pairs left and the limit.
+    Return the number of pairs left, and the limit.
     """
     limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
@@ -248,12 +249,12 @@ def filter_block(
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Return the pairs of a block that no fast search proves joined.
+    """Return the pairs of a block for which no fast search finds a path.
 
-    They are the pairs u < v, begin <= u < end, with a length in (lower, upper]. Clusters have the given radius in the
-    graph, less than half of `lower`. Pairs that are not joined through the centre are searched for from every member,
-    or from the far ends if that takes fewer searches. If there are more than `room` pairs, the upper limit is lowered.
-    Return the pairs, their lengths and the limit.
+    They are the pairs u < v with begin <= u < end and a length in (lower, upper]. The clusters have the given radius in
+    the graph, which is less than half of `lower`. For pairs that are not joined through the center, a search starts
+    from every member, or from the far ends if that requires fewer searches. If there are more than `room` pairs, the
+    upper limit is lowered. Return the pairs, their lengths and the limit.
     """
     n = problem.columns.shape[1]
     reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
@@ -288,7 +289,7 @@ def filter_block(
                 count += 1
             if count > room:
                 count, upper = keep_shorter_half(pairs, lengths, count, upper)
-                if count > room:  # too many pairs of the same length
+                if count > room:  # there are too many pairs of the same length
                     room *= 2
                     pairs, lengths = enlarged(pairs, lengths, count, room + n)
         clear(shared)
@@ -346,7 +347,7 @@ def settle_all(
 def is_joined(graph: Adjacency, u: int, v: int, reach: float, frontier: Frontier) -> bool:
     """Return True if the distance from u to v is at most `reach`.
 
-    It is summed along paths from u.
+    The distance is summed along paths from u.
     """
     search_within(graph, u, reach, v, frontier)
     joined: bool = frontier.distance[v] <= reach
@@ -360,8 +361,8 @@ def insert_in_order(
 ) -> Flags:
     """Apply the greedy rule to pairs in order.
 
-    Pairs with a distance in the graph above the dilation times their length are linked. ``incident[first[x]:first[x +
-    1]]`` are the numbers of the pairs at x, ascending. Return a mask of the linked pairs.
+    Pairs with a distance in the graph above the dilation times their length are linked. The entries
+    ``incident[first[x]:first[x + 1]]`` are the indices of the pairs at x, ascending. Return a mask of the linked pairs.
     """
     n, n_pairs = len(graph.start), len(lengths)
     forward, backward = new_frontier(graph), new_frontier(graph)

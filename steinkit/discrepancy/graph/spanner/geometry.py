@@ -1,9 +1,10 @@
 """Graphs on the points of a sample, and their dilation.
 
 A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. Its dilation is the largest ratio
-of the length of the shortest path in G to the distance, over all pairs of points; G is a t-spanner if its dilation is
-at most t. The graph Stein discrepancy of a t-spanner lies between that of the complete graph and 2 t^2 times that
-(Proposition 6 of [1]_), so the edges of a sparse spanner can replace all n (n - 1) / 2 pairs.
+of the length of the shortest path in G to the distance, over all pairs of points. The graph is called a t-spanner if
+its dilation is at most t. The graph Stein discrepancy of a t-spanner is at least that of the complete graph, and at
+most 2 t^2 times as large (Proposition 6 of [1]_). Therefore, the edges of a sparse spanner can replace all n (n - 1) /
+2 pairs.
 
 References
 ----------
@@ -121,7 +122,7 @@ def sorted_graph(points: DrawsLike) -> Graph:
     Returns
     -------
     Graph
-        The n - 1 edges from left to right. Equal points are joined by edges of length 0, in order of their index.
+        The n - 1 edges from left to right. Equal points are joined by edges of length 0, in the order of their index.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def join_all_pairs(points: Floats) -> Graph:
 def edge_lengths(points: Floats, edges: Integers) -> Floats:
     """Return the distances between the ends of edges, shape (m,).
 
-    They are bit-for-bit identical to those in `greedy_spanner`.
+    The lengths are bit-for-bit identical to those in `greedy_spanner`.
     """
     i, j = edges.T
     return _norm(column[i] - column[j] for column in points.T)
@@ -208,27 +209,29 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph.
 
-    The dilation is the largest ratio of graph distance to L1 distance. The result is exact up to rounding. Dijkstra's
-    algorithm runs from every point, in O(n (n + m) log n) time.
+    The dilation is the largest ratio of graph distance to L1 distance. The result is exact up to rounding errors.
+    Dijkstra's algorithm runs from every point. The total time is O(n (n + m) log n).
 
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
         The points.
     graph : Graph or array_like of int, shape (m, 2)
-        The graph, or its edges.
+        The graph, or an array of its edges.
     block : int, default 256
-        Number of points per step; the memory is O(block x n).
+        Number of points per step. The memory is O(block x n).
 
     Returns
     -------
     float
-        At least 1; infinite if the graph is not connected. The ratio of equal points joined by a path of length 0 is 1.
+        The dilation, which is at least 1, and infinite if the graph is not connected. The ratio of equal points that
+        are joined by a path of length 0 is defined as 1.
 
     Raises
     ------
     InputError
-        If the points are not finite, an end of an edge is not a vertex, or the graph has a different number of points.
+        If the points are not finite, if an end of an edge is not a vertex, or if the graph has a different number of
+        points.
     UsageError
         If ``block`` < 1.
 
@@ -270,7 +273,7 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
     Raises
     ------
     InputError
-        If the shape or type is different, or an edge does not join two different vertices.
+        If the shape or type is different, or if an edge does not join two different vertices.
     """
     array = np.asarray(edges)
     if array.size == 0:
@@ -290,7 +293,7 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
 def _norm(differences: Iterable[Floats]) -> Floats:
     """Return the L1 norm of vectors given by coordinate.
 
-    It is rounded as in the compiled kernel `distances_run`.
+    The norm is rounded as in the compiled kernel `distances_run`.
     """
     total: Any = 0.0
     for difference in differences:

@@ -1,15 +1,15 @@
-"""Exact greedy spanner, in memory proportional to its size.
+"""Exact greedy spanner, with memory proportional to its size.
 
-**In the plane**, only pairs with an empty box need to be examined. In L1 a point k in the closed box spanned by i and j
-lies between them: d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are shorter than
-(i, j) and precede it. Paths of dilation t join their ends, and the concatenated path has dilation t for (i, j).
-Therefore (i, j) is not an edge. For points in general position about n log n of the n (n - 1)/2 pairs have an empty
-box.
+**In the plane**, only pairs with an empty box need to be examined. In the L1 norm, a point k in the closed box spanned
+by i and j lies between them: d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are
+shorter than (i, j) and precede it. Paths of dilation t join the ends of both pairs, and the concatenated path has
+dilation t for (i, j). Therefore, (i, j) is not an edge. For points in general position, about n log n of the n (n -
+1)/2 pairs have an empty box.
 
-*Rounding.* A pair with a non-empty box is joined through a chain of pairs with empty boxes. Rounding can affect the
-decision only if a link of the chain is a tie, that is, joined by a path of t times its length up to `slack`, which
-exceeds all rounding errors of the sums. All pairs are examined if there is a tie, as on lattices, or if the closest
-points are so close that rounding may change the order of the lengths.
+*Rounding.* A pair with a non-empty box is joined by a chain of pairs with empty boxes. Rounding errors can affect the
+decision only if a link of the chain is a tie. A tie is a pair that is joined by a path of t times its length up to
+`slack`, which exceeds all rounding errors of the sums. All pairs are examined if there is a tie, as on lattices, or if
+the closest points are so close that rounding errors may change the order of the lengths.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
 
 
 def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
-    """List all pairs i < j with an empty box, and some others, in order.
+    """List all pairs i < j with an empty box, and some other pairs, in order.
 
     The result is None if there are too many.
     """
@@ -88,14 +88,15 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     return np.column_stack(np.divmod(numbers, len(points)))
 
 
-_NEAREST = 6.0  # average number of pairs per point in the first bucket, enough to connect most points
+_NEAREST = 6.0  # average number of pairs per point in the first bucket, which is sufficient to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs of successive buckets
 _PAIRS_PER_POINT = 64  # largest number of stored pairs per point
-BOX_SIZE = 64  # points per box
+BOX_SIZE = 64  # number of points per box
 MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
-_BLOCKS = 8  # parts of a bucket that threads filter in parallel
-_POINTS_PER_BLOCK = 750  # smallest number, because blocks should contain clusters
-# radius of clusters in units of (t - 1) times the shortest length, for which paths through the center have dilation < t
+_BLOCKS = 8  # number of parts of a bucket that threads filter in parallel
+_POINTS_PER_BLOCK = 750  # smallest number of points per part, because blocks should contain clusters
+# Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a
+# dilation below t.
 _CLUSTER_RADIUS = 0.4
 _DOING = "the spanner was built"
 
@@ -111,32 +112,32 @@ def greedy_spanner(
 ) -> Graph:
     """Build the greedy t-spanner of points under the L1 norm.
 
-    In a t-spanner, a path of length at most t d(i, j), d(i, j) = ||x_i - x_j||_1, joins every pair (i, j). The greedy
-    spanner is defined by its construction:
+    In a t-spanner, every pair (i, j) is joined by a path of length at most t d(i, j), where d(i, j) = ||x_i - x_j||_1.
+    The greedy spanner is defined by its construction:
 
         for all pairs i < j in the order of (d(i, j), i, j):
             add the edge (i, j) if the distance of its ends in the current graph exceeds t d(i, j).
 
-    It is unique, and one of the sparsest and lightest spanners known [1]_.
+    The greedy spanner is unique, and it is one of the sparsest and lightest spanners known [1]_.
 
     Parameters
     ----------
     points : Sample or array_like, shape (n,) or (n, d)
-        The points. An edge of length 0 joins each repeated point to its first occurrence; merge equal points first
-        (`Sample.distinct`) to avoid such edges.
+        The points. An edge of length 0 joins each repeated point to its first occurrence. To avoid such edges, merge
+        equal points first (`Sample.distinct`).
     dilation : float, default 2
-        Dilation t, greater than 1 and at most 1e100.
+        Dilation t, which must be greater than 1 and at most 1e100.
     max_seconds : float, optional
         Time limit in seconds.
     n_jobs : int, default 1
-        Number of threads; -1 for one per processor. The edges do not depend on it.
+        Number of threads. The value -1 uses one thread per processor. The edges do not depend on this number.
     progress : bool, default False
-        Show a progress bar on standard error after one second.
+        If True, a progress bar is shown on standard error after one second.
 
     Returns
     -------
     Graph
-        The edges i < j in the order of construction, by (length, i, j).
+        The edges i < j in the order of their construction, by (length, i, j).
 
     Raises
     ------
@@ -150,24 +151,26 @@ def greedy_spanner(
     Notes
     -----
     For up to 200,000 points in the plane, only pairs with a box that contains no other point are examined, unless there
-    are too many such pairs. Otherwise pairs are processed in buckets of increasing length. The limits of the buckets
-    are quantiles of sampled distances, with about 3 n pairs in the first bucket and four times more pairs in each
-    further bucket [2]_. Each bucket is
+    are too many such pairs. Otherwise, pairs are processed in buckets of increasing length. The limits of the buckets
+    are quantiles of sampled distances. There are about 3 n pairs in the first bucket, and four times as many pairs in
+    each further bucket [2]_. Each bucket is processed in two steps:
 
-    1. *filtered*: most pairs are already joined in the graph of the shorter edges, which does not change in this step.
+    1. *filter*: most pairs are already joined in the graph of the shorter edges, which does not change in this step.
        Boxes around neighboring points select the pairs with lengths in the bucket. Points that are close in the graph
-       share one search from their center, which certifies whole boxes of other points. The remaining pairs are searched
-       for from each point, or from the other ends if that takes fewer searches.
-    2. *inserted*: the remaining pairs are sorted and processed by the definition, with a bidirectional search that
-       stops at t d(i, j). If the search becomes long, a single search from one end settles all its pairs in the bucket.
+       share one search from their center, which certifies whole boxes of other points. For the remaining pairs, a
+       search starts from each point, or from the other ends if that requires fewer searches.
+    2. *insertion*: the remaining pairs are sorted and processed by the definition, with a bidirectional search that
+       stops at t d(i, j). If the search becomes long, a single search from one end settles all pairs of this end in the
+       bucket.
 
-    For points in two or three dimensions the time increases slightly faster than n; the worst case is O(n^2 d). A value
-    of t close to 1 gives more edges, up to all pairs, and takes longer. The memory is O(n d + m) for m edges, plus 64 n
-    pairs.
+    For points in two or three dimensions, the time increases slightly faster than n. The worst case is O(n^2 d). A
+    value of t close to 1 gives more edges, up to all pairs, and takes longer. The memory is O(n d + m) for m edges,
+    plus 64 n pairs.
 
-    The distance of i and j in the graph, i < j, is the smallest floating-point sum of edge lengths along a path from i
-    to j. All other computations certify a pair only with a relative margin of more than 32 n machine epsilons; the sum
-    decides all other pairs. The edges are therefore the same on every machine and for any number of threads.
+    The distance of i and j in the graph, i < j, is defined as the smallest floating-point sum of edge lengths along a
+    path from i to j. All other computations certify a pair only with a relative margin of more than 32 n machine
+    epsilons, and this sum decides all other pairs. The edges are therefore the same on every machine and for any number
+    of threads.
 
     References
     ----------
@@ -216,12 +219,12 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
 def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
     """Divide points into boxes of at most `most` >= 2 points.
 
-    Boxes are halved across their longest side.
+    The boxes are halved across their longest side.
 
     Returns
     -------
     rank : ndarray of int, shape (n,)
-        Numbers of the points in the order of the boxes.
+        Index of each point in the order of the boxes.
     boxes : Boxes
         Boxes of ``points[rank]``.
     """
@@ -245,7 +248,7 @@ def _insert_buckets(
 ) -> Graph:
     """Filter and insert the buckets.
 
-    If the limit of a bucket is lowered, the rest of it forms another bucket.
+    If the limit of a bucket is lowered, the remaining pairs form another bucket.
     """
     rank, boxes = boxed(points, BOX_SIZE)
     problem = Problem(np.ascontiguousarray(points[rank].T), boxes, dilation, margin, stop.flag)
@@ -292,7 +295,7 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
     """Return the calls that filter the bucket (lower, upper]."""
     dim, n = problem.columns.shape
     radius = _CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
-    patience = 1 if dim <= 4 else 6  # open pairs per source below which single searches are faster
+    patience = 1 if dim <= 4 else 6  # number of open pairs per source below which single searches are faster
     blocks = min(_BLOCKS, max(1, n // _POINTS_PER_BLOCK))
     most = _PAIRS_PER_POINT * n // blocks
     cuts = [k * n // blocks for k in range(blocks + 1)]
@@ -315,7 +318,7 @@ def _chosen(
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
     """Build the adjacency lists of edges in order of length.
 
-    The list of x has ``spare[x]`` free places at its end.
+    The list of x has ``spare[x]`` free entries at its end.
     """
     ends = edges.ravel()
     degree = np.bincount(ends, minlength=n)
@@ -333,7 +336,8 @@ def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0
 def _bucket_limits(points: Floats) -> list[float]:
     """Return the upper limits of the buckets.
 
-    They are quantiles of the distances of random pairs, followed by infinity. The edges do not depend on the limits.
+    The limits are quantiles of the distances of random pairs, followed by infinity. The edges do not depend on the
+    limits.
     """
     n = len(points)
     rng = np.random.default_rng(0)

@@ -2,7 +2,7 @@
 
 The greedy spanner applies them to its current graph. All searches are variants of Dijkstra's algorithm. Adjacency lists
 are sorted by length, so a scan stops at the first link that leads beyond the bound. The labels of a search are stored
-in a `Frontier`; `clear` resets it in time proportional to the number of labelled nodes.
+in a `Frontier`. The function `clear` resets it in time proportional to the number of labelled nodes.
 
 The heap of a frontier is a binary heap in the arrays ``keys[0:size]`` and ``nodes[0:size]``. If the distance of a node
 decreases, the node is pushed again, and the outdated entry is skipped later.
@@ -27,7 +27,8 @@ HEAP_SIZE, N_TOUCHED = 0, 1
 class Adjacency(NamedTuple):
     """Adjacency lists of a growing graph.
 
-    The links of x are start[x], ..., start[x] + degree[x] - 1, shortest first. The lists have space for further links.
+    The links of x are start[x], ..., start[x] + degree[x] - 1, in ascending order of length. The lists have space for
+    further links.
     """
 
     start: Integers
@@ -39,7 +40,8 @@ class Adjacency(NamedTuple):
 class Frontier(NamedTuple):
     """Labels and heap of one search.
 
-    ``distance`` is infinite except at the nodes listed in ``touched``; ``counts`` holds the sizes of heap and list.
+    The array ``distance`` is infinite except at the nodes listed in ``touched``, and ``counts`` contains the sizes of
+    the heap and of the list.
     """
 
     distance: Floats
@@ -51,7 +53,10 @@ class Frontier(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """Targets of a search: a point is open until a path within its limit is found."""
+    """Targets of a search.
+
+    A target is open until a path within its limit is found.
+    """
 
     limit: Floats
     is_open: Flags
@@ -61,7 +66,7 @@ class Goals(NamedTuple):
 def new_frontier(graph: Adjacency) -> Frontier:
     """Return an empty frontier.
 
-    Each link is relaxed at most once per search, which bounds the heap.
+    Each link is relaxed at most once per search, which bounds the size of the heap.
     """
     n = len(graph.start)
     room = len(graph.to) + 2
@@ -75,7 +80,7 @@ def new_frontier(graph: Adjacency) -> Frontier:
 
 @inner_kernel
 def label(frontier: Frontier, node: int, distance: float) -> None:
-    """Assign a shorter distance to a node and push it on the heap."""
+    """Assign a shorter distance to a node, and push the node on the heap."""
     if frontier.distance[node] == np.inf:
         frontier.touched[frontier.counts[N_TOUCHED]] = node
         frontier.counts[N_TOUCHED] += 1
@@ -86,7 +91,7 @@ def label(frontier: Frontier, node: int, distance: float) -> None:
 
 @inner_kernel
 def take_nearest(frontier: Frontier) -> int:
-    """Pop the nearest node from the heap; -1 if the entry is outdated."""
+    """Pop the nearest node from the heap, or return -1 if the entry is outdated."""
     distance = frontier.keys[0]
     node = frontier.nodes[0]
     frontier.counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, frontier.counts[HEAP_SIZE])
@@ -108,7 +113,7 @@ def clear(frontier: Frontier) -> None:
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
     """Label all nodes within `reach` of `source` with their distance.
 
-    The search stops early once `goal` is settled. A goal equal to the source means that there is no goal.
+    The search stops early once `goal` is settled. If the goal equals the source, there is no goal.
     """
     start, degree, to, length = graph
     label(frontier, source, 0.0)
@@ -152,9 +157,10 @@ def search_goals(
 ) -> int:
     """Close the open goals within their limit of `source`.
 
-    Return how many of the `n_open` goals remain open. Nodes are settled in order of the path length plus `weight` times
-    the distance to a box that contains all goals. A weight above 1 settles fewer nodes but may find longer paths; with
-    weight 0 the box is not used. The search ends at `reach`, or when at most `patience` goals are open.
+    Return the number of the `n_open` goals that remain open. Nodes are settled in the order of the path length plus
+    `weight` times the distance to a box that contains all goals. A weight above 1 settles fewer nodes but may find
+    longer paths. With weight 0, the box is not used. The search ends at `reach`, or when at most `patience` goals are
+    open.
     """
     limit, is_open = goals
     start, degree, to, length = graph
@@ -196,8 +202,8 @@ def search_both_ways(
     """Compare the distance of u and v with `reach` by a bidirectional search.
 
     The two halves of a path are summed separately, which changes the rounding of the sum. The result is therefore
-    JOINED or APART only if the relative difference exceeds `margin`, otherwise TIED; it is EXHAUSTED if `budget` nodes
-    are settled without a decision.
+    JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. It is EXHAUSTED if `budget`
+    nodes are settled without a decision.
 
     If a node has no label from the other side, its distance from there is at least that of the nearest unsettled node
     of that side (`from_u` or `from_v`). The node is skipped if this distance is too large.
@@ -246,7 +252,7 @@ def settle_nearest(
 
 @kernel
 def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, key: float, node: int) -> int:
-    """Push an entry on a heap of `size` entries; return the new size."""
+    """Push an entry on a heap of `size` entries, and return the new size."""
     hole = size
     while hole > 0:
         parent = (hole - 1) >> 1
@@ -262,7 +268,7 @@ def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, ke
 
 @kernel
 def heap_pop(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int) -> int:
-    """Remove the smallest entry, at position 0; return the new size."""
+    """Remove the smallest entry, which is at position 0, and return the new size."""
     last = size - 1
     key = keys[last]
     node = nodes[last]

@@ -1,13 +1,13 @@
 """Compiled kernels of the multifrontal Cholesky factorization of `newton_system`.
 
-Nodes are numbered by their position in the elimination order. A front consists of consecutive nodes (its columns) and
-of the later nodes that their elimination changes (its rows). A panel holds the columns of L that belong to a front:
-entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of the Schur
-complement of a front begins at `update[b * below]`; entries before the diagonal are not used. Small products are
-written as loops; large ones use BLAS.
+Nodes are numbered by their position in the elimination order. A front consists of consecutive nodes, which are its
+columns, and of the later nodes that their elimination changes, which are its rows. A panel contains the columns of L
+that belong to a front. Entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are
+vectorized. Column b of the Schur complement of a front begins at `update[b * below]`. Entries before the diagonal are
+not used. Small products are written as loops, and large products use BLAS.
 
-The kernels avoid constructs that Numba compiles slowly (two-dimensional arrays, `min` and `max`, tuples, and literals
-as arguments), because they are compiled before the first score.
+The kernels are compiled before the first score. They therefore avoid constructs that Numba compiles slowly, such as
+two-dimensional arrays, `min` and `max`, tuples, and literals as arguments.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from steinkit.runtime.compilation import always_compiled, array_kernel, inner_ar
 from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the elimination of the front
-_PARKED_PIVOT = 1e128  # replaces a pivot lost to rounding, which fixes the variable
+_PARKED_PIVOT = 1e128  # replaces a pivot that is lost to rounding errors, which fixes the variable
 _COLUMNS, _FEW_COLUMNS = 96, 16  # sizes of the outer and inner column blocks with BLAS products
-_ROWS = 128  # rows of a symmetric product that are computed at a time
-_BLAS_FLOPS = 60_000  # smallest product that uses BLAS
+_ROWS = 128  # number of rows of a symmetric product that are computed at a time
+_BLAS_FLOPS = 60_000  # size of the smallest product that uses BLAS
 _KEPT, _FORGOTTEN = np.ones(1), np.zeros(1)
 
 _DOUBLES = types.CPointer(types.float64)
 _gemm = types.ExternalFunction(
     "numba_xxgemm",
     types.intc(
-        types.char, types.char, types.char,  # kind of numbers, and whether to transpose either matrix
+        types.char, types.char, types.char,  # type of the numbers, and whether either matrix is transposed
         types.intp, types.intp, types.intp,
         _DOUBLES, _DOUBLES, types.intp, _DOUBLES, types.intp, _DOUBLES, _DOUBLES, types.intp,
     ),
@@ -45,8 +45,8 @@ class Fronts(NamedTuple):
     """Fronts of a factorization, in elimination order (children before parents).
 
     Front s has the columns first[s] to first[s + 1] - 1 and the rows rows[rows_start[s]:rows_start[s + 1]], counted in
-    nodes; `place` is the position of each row in the front of the parent. The panel starts at panel_start[s]. A node
-    stands for `block` columns of the matrix.
+    nodes. The array `place` contains the position of each row in the front of the parent. The panel starts at
+    panel_start[s]. A node represents `block` columns of the matrix.
     """
 
     block: int
@@ -59,7 +59,7 @@ class Fronts(NamedTuple):
 
 
 def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
-    """NumPy version of `_by_blas`, used if Numba is disabled."""
+    """Subtract R'R from the target with NumPy, if Numba is disabled."""
     right = np.lib.stride_tricks.as_strided(rows, (depth, n), (8 * size, 8))
     to = np.lib.stride_tricks.as_strided(target, (m, n), (8 * step, 8))
     to[:] = (to if kept[0] == 1.0 else 0.0) - right[:, :m].T @ right
@@ -76,13 +76,13 @@ def _by_blas(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-un
     target, rows : ndarray
         Row i begins at target[i * step] and at rows[i * size].
     kept : ndarray, shape (1,)
-        1, or 0 to overwrite the target.
+        The value 1, or 0 to overwrite the target.
 
     Notes
     -----
-    `np.dot` in Numba requires contiguous matrices and allocates the product. Parts of a factor are not contiguous, so
-    BLAS is called directly through the function that Numba's runtime library exports. BLAS is column-major and sees
-    the transposed matrices.
+    The function `np.dot` in Numba requires contiguous matrices and allocates the product. The parts of a factor are not
+    contiguous. BLAS is therefore called directly through the function that Numba's runtime library exports. BLAS uses
+    column-major order, so the matrices appear transposed.
     """
     _gemm(
         _KIND, _AS_IT_IS, _TRANSPOSED, n, m, depth,
@@ -106,19 +106,19 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     fronts : Fronts
         Structure of the factor.
     panels : ndarray
-        Lower triangle of the matrix on entry, L on return.
+        Lower triangle of the matrix on entry, and L on return.
     stack : ndarray
         Work array for Schur complements.
     stop : ndarray of bool, shape (1,)
-        The factorization is left unfinished once it is true.
+        The factorization is left unfinished if this becomes true.
 
     Returns
     -------
     int
-        Number of pivots that were lost to rounding and replaced.
+        Number of pivots that were lost to rounding errors and replaced.
     """
     p = fronts.block
-    held = np.empty(fronts.children.size, np.int64)  # fronts whose Schur complements are on the stack
+    held = np.empty(fronts.children.size, np.int64)  # fronts with Schur complements on the stack
     places = np.empty(p * fronts.first[fronts.children.size], np.int64)
     nothing = np.int64(0)
     top = n_held = nothing
@@ -153,7 +153,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
     """Add the Schur complement of a child to rows low to high of a front.
 
-    Return its start on the stack. `places` is a work array.
+    Return the start of the Schur complement on the stack. The array `places` is a work array.
     """
     p = fronts.block
     place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]
@@ -232,7 +232,8 @@ def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def
 
     Three of its columns and four columns of the panel are combined at a time.
 
-    Missing columns of the complement repeat the first of the three; missing columns of the panel count as zero.
+    Missing columns of the complement repeat the first of the three, and missing columns of the panel are treated as
+    zero.
     """
     size = width + below
     for i in range(below * below):
@@ -280,7 +281,7 @@ def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-un
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
     """Solve L L' x = b in place, in elimination order.
 
-    `local` is a work array of the size of the largest front.
+    The array `local` is a work array with the size of the largest front.
     """
     p = fronts.block
     n = fronts.children.size

@@ -1,8 +1,8 @@
 """Compiled kernels of the symbolic Cholesky factorization.
 
-Eliminating a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column j of
-the factor has the later neighbours of node j and the rows of its children [1]_. Columns with nearly the same rows as
-their parent are merged with it into one front.
+The elimination of a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column
+j of the factor has the later neighbours of node j and the rows of its children [1]_. A column is merged with its parent
+into one front if both have nearly the same rows.
 
 References
 ----------
@@ -15,7 +15,7 @@ import numpy as np
 
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 
-_MORE_ZEROS = 0.2  # largest share of explicit zeros in merged fronts
+_MORE_ZEROS = 0.2  # largest fraction of explicit zeros in merged fronts
 _NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain at most 2 rows
 
 
@@ -28,14 +28,14 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     starts, neighbours : ndarray of int
         Concatenated adjacency lists.
     order : ndarray of int, shape (n,)
-        Node that is eliminated k-th.
+        Index of the node that is eliminated k-th.
 
     Returns
     -------
     position : ndarray of int, shape (n,)
         Position of every node in an equivalent order with consecutive fronts.
     first, rows_start, rows : ndarray of int
-        See `cholesky_kernels.Fronts`; the rows of a front are not sorted.
+        See `cholesky_kernels.Fronts`. The rows of a front are not sorted.
     """
     n = len(order)
     column_start, column, parent = column_structures(starts, neighbours, order)
@@ -61,7 +61,9 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Return the rows below the diagonal of each column of L, and its parent or -1.
+    """Return the rows below the diagonal of each column of L, and its parent.
+
+    The parent of a root is -1.
 
     The rows are not sorted.
     """
@@ -126,7 +128,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
             sibling[j], sibling[k] = sibling[k], j
         else:
             child[p] = j
-    # positions are assigned from the end: a node before its children, the first node of a list first
+    # Positions are assigned from the end. A node precedes its children, and the first node of a list comes first.
     place, waiting = np.empty(n, np.int64), np.empty(n + 1, np.int64)
     free, count = n - 1, 0
     j = child[n]

@@ -1,15 +1,15 @@
-"""Solver `block`: an interior point method for two and three dimensions.
+"""Solver `block`, an interior point method for two and three dimensions.
 
-The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, B = [diag(1/r) A diag(u); I].
-The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if
-a row contains both, that is, if an edge of the graph joins them. On the spanner of a sample in the plane, the Cholesky
-factor has a few tens of numbers per column; in three dimensions it grows faster than n, and above three dimensions it
-is nearly dense.
+The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, which are B = [diag(1/r) A
+diag(u); I]. The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are
+coupled only if a row contains both, that is, if an edge of the graph joins them. On the spanner of a sample in the
+plane, the Cholesky factor has a few tens of numbers per column. In three dimensions, it grows faster than n. In more
+dimensions, it is nearly dense.
 
-The factorization H = LL' is multifrontal [1]_: nodes are eliminated in a minimum degree order [2]_, in dense fronts.
-Every front passes its Schur complement to its parent in the elimination tree. The order, the tree and the positions of
-the entries depend only on the pattern of the rows. They are computed once, are shared by the coordinates (`prepare`),
-and determine the cost of a factorization in advance (`BlockPlan.flops`).
+The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The order is a
+minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination tree. The order, the
+tree and the positions of the entries depend only on the pattern of the rows. They are computed once and shared by the
+coordinates (`prepare`). They determine the cost of a factorization in advance (`BlockPlan.flops`).
 
 References
 ----------
@@ -51,13 +51,13 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Correctors with longer target steps: 13 % fewer solves and 4 % fewer iterations than with the default."""
-_ROWS_AT_ONCE = 500_000  # rows analysed between two checks of the deadline, about 0.1 s
+"""Correctors with longer target steps. They need 13 % fewer solves and 4 % fewer iterations than the default."""
+_ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline, which take about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """Structure of a factorization, as determined by the graph.
+    """Structure of a factorization, which the graph determines.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Symbolic:
         Position of every node in the elimination order.
     fronts : Fronts
     entries : int
-        Number of stored entries of L, explicit zeros included.
+        Number of stored entries of L, including explicit zeros.
     stack : int
-        Largest number of Schur complement entries held at a time.
+        Largest number of Schur complement entries that are stored at a time.
     flops : float
         Floating point operations of one factorization.
     """
@@ -85,7 +85,7 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
     Parameters
     ----------
     starts, neighbours : ndarray of int, shapes (n + 1,) and (2 m,)
-        Concatenated adjacency lists of the n nodes; every edge occurs twice.
+        Concatenated adjacency lists of the n nodes. Every edge occurs twice.
     block : int
         Number of matrix columns per node.
     """
@@ -96,7 +96,8 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
     front = np.repeat(np.arange(len(first) - 1), np.diff(rows_start))
     keys = np.sort(front * n + rows)
     rows = keys % n
-    # the parent of a front owns its first row; `place` locates each row there, among the columns or the rows
+    # The parent of a front contains its first row. The array `place` locates each row there, among the columns or the
+    # rows.
     parent = owner[rows[rows_start[front]]]
     among_rows = np.searchsorted(keys, parent * n + rows) - rows_start[parent]
     place = np.where(rows < first[parent + 1], rows - first[parent], first[parent + 1] - first[parent] + among_rows)
@@ -105,7 +106,7 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
     size = width + below
     panel_start = np.concatenate([[0], np.cumsum(width * size)]).astype(np.int64)
     fronts = Fronts(block, first, rows_start, rows, place, children, panel_start)
-    # elimination of column q of a front costs (size - q)^2
+    # the elimination of column q of a front costs (size - q)^2
     flops = float(sum(_squares(size.astype(float)) - _squares(below.astype(float))))
     return Symbolic(position, fronts, int(panel_start[-1]), _stack_needed(children, below), flops)
 
@@ -116,11 +117,12 @@ def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
     Entry k is the node that is eliminated k-th.
     """
     n = len(starts) - 1
-    if 2 * len(neighbours) >= n * (n - 1):  # nearly complete: all orders are about equally good
+    if 2 * len(neighbours) >= n * (n - 1):  # the graph is nearly complete, so all orders are about equally good
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    # SuperLU has no separate function for the order; the cheapest factorization is one that drops most entries
+    # SuperLU has no separate function for the order. A factorization that drops most entries is the cheapest way to
+    # obtain it.
     decomposition = spilu(
         dominant,
         permc_spec="MMD_AT_PLUS_A",
@@ -139,9 +141,9 @@ def _squares(n: Floats) -> Floats:
 
 
 def _stack_needed(children: Integers, below: Integers) -> int:
-    """Return the largest number of Schur complement entries held at a time.
+    """Return the largest number of Schur complement entries stored at a time.
 
-    A front and its children are held together.
+    A front and its children are stored together.
     """
     held: list[int] = []
     used = most = 0
@@ -162,14 +164,14 @@ class Pattern:
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Order of the rows of A, by the first of their columns to be eliminated. This keeps memory accesses local.
+        Order of the rows of A, by the first of their columns to be eliminated. This order keeps memory accesses local.
     starts, columns : ndarray of int
         Rows in that order, and the columns of their entries in elimination order.
     entries : ndarray of int
         Positions of these entries in A.
     symbolic : Symbolic
     positions, diagonal : ndarray of int
-        Positions in the factor of the products of pairs of entries of a row, and of the squares of the variables.
+        Positions in the factor where the products of two entries of a row, and the squares of the variables, are added.
     place : ndarray of int, shape (N,)
         Position of every column of A in the elimination order.
     """
@@ -192,12 +194,15 @@ class BlockPlan(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """Floating point operations of one factorization; a solution takes ten to thirty."""
+        """Floating point operations of one factorization.
+
+        A solution takes ten to thirty factorizations.
+        """
         return max(pattern.symbolic.flops for pattern in self.patterns)
 
 
 def prepare(program: SteinProgram) -> BlockPlan:
-    """Choose the form of every coordinate and analyse its rows.
+    """Choose the form of every coordinate, and analyze its rows.
 
     The result is cached in the program.
     """
@@ -205,7 +210,7 @@ def prepare(program: SteinProgram) -> BlockPlan:
         forms = suitable_forms(program)
         patterns: list[Pattern] = []
         for j, form in enumerate(forms):
-            known = forms.index(form)  # forms compare by identity
+            known = forms.index(form)  # forms are compared by identity
             patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.n_points))
         program.known["plan"] = BlockPlan(forms, patterns)
     plan: BlockPlan = program.known["plan"]
@@ -213,16 +218,16 @@ def prepare(program: SteinProgram) -> BlockPlan:
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates of a program (all by default)."""
+    """Solve the given coordinates of a program, or all by default."""
     plan = prepare(program)
     tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked_for(program, coordinates)]
     return each_coordinate(solve_coordinate, tasks, settings)
 
 
 def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
-    """Analyse the rows of a matrix.
+    """Analyze the rows of a matrix.
 
-    Its columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ...
+    The columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ...
     """
     require_time("the rows of the programs were analysed")
     n_columns = matrix.shape[1]
@@ -247,16 +252,19 @@ def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
 
 
 def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Integers:
-    """Return the order of the rows by their smallest column; empty rows come last."""
+    """Return the order of the rows by their smallest column.
+
+    Empty rows come last.
+    """
     first = np.full(len(starts) - 1, n_columns)
     filled = np.diff(starts) > 0
     if filled.any():
         first[filled] = np.minimum.reduceat(columns, starts[:-1][filled])
-    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # radix sort of short integers
+    return np.argsort(first.astype(np.min_scalar_type(n_columns)), kind="stable")  # a radix sort of short integers
 
 
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
-    """Return the positions in the factor of the products of pairs of entries."""
+    """Return the positions in the factor where products of two entries are added."""
     parts = [
         kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
         for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analysed")
@@ -284,7 +292,7 @@ def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
     """Add the further rows of a matrix to a pattern.
 
-    They must not contain new pairs of columns.
+    These rows must not contain new pairs of columns.
     """
     known = len(pattern.rows)
     if matrix.shape[0] == known:
@@ -303,7 +311,9 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
 
 
 class BlockSystem:
-    """Newton systems of one coordinate; implements `interior_point.NewtonSystem`.
+    """Newton systems of one coordinate.
+
+    The class implements `interior_point.NewtonSystem`.
 
     The rows are those of A in the order of the pattern, followed by the boxes in elimination order. A variable with
     a box of zero has a zero column.
@@ -311,7 +321,7 @@ class BlockSystem:
     Attributes
     ----------
     panels : ndarray
-        The Newton matrix, then its factor, at the positions given by `Fronts`.
+        The Newton matrix, and later its factor, at the positions given by `Fronts`.
     """
 
     def __init__(self, program: CoordinateProgram, pattern: Pattern, settings: Settings) -> None:
@@ -352,7 +362,7 @@ class BlockSystem:
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Return bounds of the optimum from x and multipliers.
 
-        They are in units of `scale`. The last rows are x.
+        The bounds are in units of `scale`. The last rows are x.
         """
         x = rows[-len(self._x) :]
         lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, self._x, self._activity)

@@ -1,7 +1,7 @@
 """Compiled kernels on the rows of a Stein program.
 
-They compute products with B = [A; I], the matrix B'WB, and bounds. A is stored by rows. Its columns, and all vectors x,
-are in the elimination order of the factorization.
+The kernels compute products with B = [A; I], the matrix B'WB, and bounds. The matrix A is stored by rows. Its columns,
+and all vectors x, are in the elimination order of the factorization.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class SparseRows(NamedTuple):
 
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
-    """Return the positions in the panels of products of pairs of entries.
+    """Return the positions in the panels where products of two entries are added.
 
-    The rows from begin to end are treated.
+    Only the rows from begin to end are processed.
     """
     p = fronts.block
     owner = np.empty(fronts.first[-1], np.int64)
@@ -80,9 +80,9 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 
 @array_kernel
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Assemble H = B' diag(weights) B in the panels and factorize it.
+    """Assemble H = B' diag(weights) B in the panels, and factorize it.
 
-    Return the number of replaced pivots. The factorization is left unfinished once ``stop[0]`` is true.
+    Return the number of replaced pivots. The factorization is left unfinished if ``stop[0]`` becomes true.
     """
     for i in range(panels.size):
         panels[i] = 0.0
@@ -115,7 +115,7 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
     """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p|.
 
-    The multipliers are p. `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
+    The multipliers are p. The arrays `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
     """
     value, violation = 0.0, 1.0
     for column in range(x.size):

@@ -424,7 +424,9 @@ def imported(module: str, package: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        raise MissingDependencyError(f"{package} {reason}; pip install 'steinkit[{extra}]'") from None
+        raise MissingDependencyError(
+            f"{package} {reason}; run pip install -e '.[{extra}]' in the steinkit folder"
+        ) from None
 
 
 class AbandonedWork(KeyboardInterrupt):

@@ -167,7 +167,7 @@ class Posterior(Target):
         Raises
         ------
         MissingDependencyError
-            If JAX is not installed (``pip install 'steinkit[jax]'``).
+            If JAX is not installed (``pip install -e '.[jax]'``).
         UsageError
             If the data are not arrays of one length, or ``dim`` or ``names`` contradict ``like``.
 

@@ -576,7 +576,7 @@ class Target:
         Raises
         ------
         MissingDependencyError
-            If JAX is not installed (``pip install 'steinkit[jax]'``).
+            If JAX is not installed (``pip install -e '.[jax]'``).
         UsageError
             If ``dim`` or ``names`` contradict ``like``.
 

@@ -129,5 +129,5 @@ def test_from_jax_with_a_log_density_that_is_not_scalar():
 
 def test_from_jax_without_jax(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jax", None)
-    with pytest.raises(sk.MissingDependencyError, match=r"steinkit\[jax\]"):
+    with pytest.raises(sk.MissingDependencyError, match=r"\[jax\]"):
         sk.Target.from_jax(lambda x: 0.0, dim=1)

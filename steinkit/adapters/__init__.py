@@ -2,8 +2,8 @@
 
 There is one module per package. Each module obtains the free parameters of a model, their transforms to unconstrained
 space (`Parameter`), and the log density in that space with its gradient. The log density includes log |J| of the
-transforms. The module builds a `Model` from them. `Model.bind` reads draws by the names of the parameters, transforms
-them as the model does, and compares the score with finite differences at some draws.
+transforms. The module builds a `Model` from them. The method `Model.bind` reads draws by the names of the parameters,
+transforms them as the model does, and compares the score with finite differences at some draws.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def as_model(found: Any) -> Model | None:
     Returns
     -------
     Model or None
-        None for other objects.
+        The model, or None for other objects.
     """
     pymc = sys.modules.get("pymc")
     if pymc is not None and isinstance(found, pymc.Model):
@@ -42,6 +42,6 @@ def as_model(found: Any) -> Model | None:
     if "numpyro" in sys.modules and callable(found):
         from steinkit.adapters.jax import has_sites, numpyro_model
 
-        if has_sites(found):  # runs it once
+        if has_sites(found):  # this runs it once
             return numpyro_model(found)
     return None

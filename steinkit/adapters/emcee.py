@@ -1,14 +1,16 @@
-"""Draws of emcee with the log density that its walkers used.
+"""Draws of emcee, with the log density that its walkers used.
 
-emcee stores a chain as (steps, walkers, d); the walkers are the chains. In equilibrium, the walkers of one step are
-independent draws (Goodman and Weare 2010, section 2). Different steps are dependent, because a walker moves along the
-line to another one. Effective sample sizes treat walkers as independent chains. On Gaussians of 2, 5 and 10 dimensions
-with 8, 32 and 24 walkers this is conservative: the sizes are 70 to 80 % of those that the variance of the mean over 60
-ensembles of 2000 steps implies. The spread of the whole ensemble may change slowly even if each walker mixes well: an
-ensemble that starts as a tight ball remains too narrow for a long time.
+emcee stores a chain with shape (steps, walkers, d), and each walker is treated as a chain. In equilibrium, the walkers
+of one step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent, because a walker
+moves along the line to another walker. Effective sample sizes treat walkers as independent chains. This treatment is
+conservative. For Gaussian distributions of 2, 5 and 10 dimensions with 8, 32 and 24 walkers, the sizes are 70 to 80 %
+of those that follow from the variance of the mean over 60 ensembles of 2000 steps. The spread of the whole ensemble may
+change slowly even if each walker mixes well. For example, an ensemble that starts with a very small spread remains too
+narrow for a long time.
 
-emcee does not use gradients. Without `score=` the score is a central difference of the log density. Bounds are needed
-if the support is a box: Stein's identity then holds only for the box if the density does not vanish at its boundary.
+emcee does not use gradients. If `score` is not given, the score is computed by central differences of the log density.
+Bounds are required if the support is a box and the density does not vanish at its boundary. Stein's identity then holds
+only for the box.
 
 References
 ----------
@@ -31,7 +33,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.user_functions import Vectorised
 
-_NEAR = 0.1  # distance in sd beyond the outermost draw within which an edge of the support matters
+_NEAR = 0.1  # if an edge of the support is within this distance (in sd) of the outermost draw, it matters
 
 
 def from_emcee(
@@ -49,16 +51,17 @@ def from_emcee(
     Parameters
     ----------
     sampler : emcee.EnsembleSampler
-        After a run.
+        Sampler after a run.
     discard, thin : int
-        Arguments of its `get_chain`: number of initial steps to drop, and interval of the steps to keep.
+        Arguments of its `get_chain`, which are the number of initial steps to discard, and the interval of the steps to
+        keep.
     names : sequence of str, optional
-        Names of the d coordinates. By default the sampler's `parameter_names`.
+        Names of the d coordinates. The default is the sampler's `parameter_names`.
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density. By default central differences, with about eleven evaluations per draw and
-        coordinate, and more if the log density is not smooth.
+        Gradient of the log density. By default, it is computed by central differences, with about eleven evaluations
+        per draw and coordinate, and more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support. Required if the log density is -inf next to the draws.
+        Bounds of the support. They are required if the log density is -inf next to the draws.
     label : str
         Name of the target in reports.
 
@@ -67,15 +70,15 @@ def from_emcee(
     target : Target
         The sampler's log density and its score.
     sample : Sample
-        One chain per walker.
+        Draws, with one chain per walker.
 
     Raises
     ------
     UsageError
-        If ``sampler`` is not an EnsembleSampler, or `discard` or `thin` is not a whole number.
+        If ``sampler`` is not an EnsembleSampler, or if `discard` or `thin` is not a whole number.
     InputError
-        If the sampler has not run, its function does not reproduce the stored log densities, the support ends next to
-        the draws without bounds, or `score` is not the gradient of the log density.
+        If the sampler has not run, if its function does not reproduce the stored log densities, if the support ends
+        next to the draws without bounds, or if `score` is not the gradient of the log density.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def from_emcee(
     kept = {"discard": whole(discard, "discard", 0), "thin": whole(thin, "thin", 1)}
     sample = from_ensemble(sampler, names, **kept)
     log_density = _log_density(sampler)
-    stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)  # (steps, walkers)
+    stored = np.asarray(sampler.get_log_prob(**kept), dtype=np.float64)  # shape (steps, walkers)
     _require_same(log_density, sample.points, stored.T.reshape(-1))
     target = Target(score=score, log_density=log_density, bounds=bounds, names=sample.names, label=label)
     _require_bounds(target, sample)
@@ -102,7 +105,7 @@ def from_emcee(
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
     """Return the log density of many points, without the sampler's pool.
 
-    The pool may be closed.
+    The pool may already be closed.
     """
 
     def given(points: Floats) -> Any:
@@ -123,7 +126,7 @@ def _without_blobs(value: Any) -> float:
 
 
 def _require_same(log_density: Callable[[Floats], Floats], points: Floats, stored: Floats) -> None:
-    """Require the function to reproduce some of the stored log densities.
+    """Check that the function reproduces some of the stored log densities.
 
     Raises InputError otherwise.
     """

@@ -1,11 +1,11 @@
 """Conversion of NumPyro models and BlackJAX states, and their gradients.
 
 NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site. Its potential energy is
-U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U), evaluated on all data of plates
-with a subsample. JAX computes its gradient.
+U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U). In plates with a subsample, it is
+evaluated on all data. JAX computes the gradient of the density.
 
-A plate of N data with a ``subsample_size`` of b scales their likelihood by N / b. A model that indexes its data by the
-indices of the plate is evaluated at all of them, or at a batch without the scale.
+A plate of N data points with a ``subsample_size`` of b scales their likelihood by N / b. If a model indexes its data by
+the indices of the plate, it is evaluated at all of them, or at a batch without the scale.
 
 BlackJAX samples the given log density without a transform. The coordinates of the target are those of the position, in
 the order of the pytree.
@@ -35,17 +35,17 @@ from steinkit.target import Target
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
     """Convert a NumPyro model and its draws to a target and a sample.
 
-    Both are in unconstrained space.
+    Both results are in unconstrained space.
 
     Parameters
     ----------
     model : callable or None
-        The model with the handlers that were used for sampling. If None, the scores are the gradients that the sampler
-        stored, and the target is known only at the draws. No site may then be transformed.
+        The model, with the handlers that were used for sampling. If it is None, the scores are the gradients that the
+        sampler stored, and the target is known only at the draws. In this case, no site may be transformed.
     draws : numpyro.infer.MCMC, or draws by name
-        As in `as_sample`: ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays (draws, ...) or
-        (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. Draws may have single
-        precision, the default of NumPyro; the score is computed in double precision.
+        Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays
+        (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. The
+        draws may have single precision, which is the default of NumPyro. The score is computed in double precision.
     *args, **kwargs
         Arguments of the model.
 
@@ -53,21 +53,21 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     -------
     Target, Sample
         The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and without
-        latent sites, the usual form of a model for minibatches. Otherwise it is a plain `Target`.
+        latent sites. This is the usual form of a model for minibatches. Otherwise, it is a `Target`.
 
     Raises
     ------
     InputError
-        If the model has discrete latent sites, including enumerated ones; if a site has no draws, or draws of another
-        shape or outside its support; without a model, if no gradients were stored or a site was transformed.
+        If the model has discrete latent sites, including enumerated ones, if a site has no draws, or draws of another
+        shape or outside its support, or if there is no model and no gradients were stored or a site was transformed.
     MissingDependencyError
-        If NumPyro is not installed (``pip install 'steinkit[numpyro]'``).
+        If NumPyro is not installed (``pip install -e '.[numpyro]'``).
 
     Warns
     -----
     SteinkitWarning
-        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that are not those of the model. The
-        draws then belong to another model or other data.
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that are not those of the model. In
+        this case, the draws belong to another model or other data.
 
     Examples
     --------
@@ -99,7 +99,10 @@ def _diagnostics(mcmc: Any) -> dict[str, Any]:
 
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
-    """Return the posterior of a NumPyro model; `from_numpyro` also converts draws."""
+    """Return the posterior of a NumPyro model.
+
+    The function `from_numpyro` also converts draws.
+    """
     distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
@@ -134,7 +137,7 @@ def has_sites(function: Callable[..., Any]) -> bool:
     """
     try:
         inspect.signature(function).bind()
-    except (TypeError, ValueError):  # required arguments, or no signature
+    except (TypeError, ValueError):  # the function has required arguments or no signature
         return False
     return any(site["type"] == "sample" for site in _traced(function)[1].values())
 
@@ -164,16 +167,16 @@ class _Space:
         self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
-        """Return unconstrained values by site."""
+        """Return the unconstrained values by site."""
         return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
 
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
-        """Transform draws by site, {name: (n, *shape)}, to unconstrained space, (n, d)."""
+        """Transform draws {name: (n, *shape)} of the sites to unconstrained space (n, d)."""
         n = len(values[self.sites[0]])
         return self._there(self._values.ravel([values[name] for name in self.sites], (n,)))
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """Apply the inverse transform, (n, d) -> {name: (n, *shape)}."""
+        """Apply the inverse transform, from (n, d) to {name: (n, *shape)}."""
         found, begin, values = self._back(points), 0, {}
         for each in self.parameters:
             values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
@@ -191,7 +194,7 @@ class _Space:
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
     """Return the model with its random inputs fixed, and its trace.
 
-    The model has all data of its plates, a fixed key, and the values of its `param` sites.
+    The model uses all data of its plates, a fixed key, and the values of its `param` sites.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
@@ -201,7 +204,8 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 
     def prepared() -> Any:
-        # a new handler each time: it stores the key, which would leak from the function that JAX compiles
+        # this is a new handler each time, because it stores the key, which would leak from the function that JAX
+        # compiles
         return handlers.seed(handlers.substitute(model, data=given), 0)()
 
     return with_plates(prepared, {}), trace
@@ -216,7 +220,7 @@ def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mappi
         return _traced(model)
     except SteinkitError:
         raise
-    except Exception as error:  # any error of the user's model
+    except Exception as error:  # this catches any error of the user's model
         raise InputError(
             f"{label} fails with the given arguments: {type(error).__name__}: {error}; pass them after the draws, "
             "from_numpyro(model, draws, *args, **kwargs)"
@@ -255,7 +259,7 @@ def _name(model: Any) -> str:
 def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
     """Return a target that is known only at the draws of a run.
 
-    The run must have stored ``z_grad``, the gradient of -log p.
+    The run must have stored ``z_grad``, which is the gradient of -log p.
     """
     if not hasattr(mcmc, "get_extra_fields"):
         raise InputError(
@@ -278,7 +282,7 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
 
 
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
-    """Require the last draws to be the sampler's last states.
+    """Check that the last draws are the sampler's last states.
 
     These states are unconstrained. Raises InputError otherwise.
     """
@@ -293,15 +297,15 @@ def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
 
 @dataclass(frozen=True)
 class Plate:
-    """A plate with a subsample and only observed sites.
+    """A plate with a subsample and with only observed sites.
 
     Attributes
     ----------
     name : str
     size : int
-        Number of data N.
+        Number of data points N.
     dims : dict of str to int
-        Batch dimension of the plate in every observed site, counted from the last.
+        Batch dimension of the plate in every observed site, counted from the last dimension.
     """
 
     name: str
@@ -312,7 +316,7 @@ class Plate:
 def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
     """Return the model with given indices in some plates.
 
-    The other plates have all of their indices.
+    The other plates use all of their indices.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
@@ -324,7 +328,7 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 
     def substituted() -> Any:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "subsample_size does not match")  # intended here
+            warnings.filterwarnings("ignore", "subsample_size does not match")  # a mismatch is intended here
             return handlers.substitute(model, substitute_fn=given)()
 
     return substituted
@@ -333,7 +337,7 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
     """Return the plate of the data, or None.
 
-    It is the only plate with a subsample, with observed sites, and without latent sites.
+    The plate must be the only one with a subsample. It must have observed sites and no latent sites.
     """
     plates = [site for site in trace.values() if site["type"] == "plate"]
     subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
@@ -359,7 +363,7 @@ def posterior_of_plate(
 ) -> Target:
     """Return the posterior over the indices of a plate.
 
-    Its prior is the density of the other sites.
+    The prior of the posterior is the density of the other sites.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     util = imported("numpyro.infer.util", "NumPyro", "numpyro")
@@ -413,32 +417,35 @@ def from_blackjax(
     Parameters
     ----------
     logdensity : callable, pytree -> scalar, or None
-        Log density of the sampler. If None, the scores are the gradients in the states, known only at the draws.
+        Log density of the sampler. If it is None, the scores are the gradients in the states, and the target is known
+        only at the draws.
     states : states of a BlackJAX sampler, stacked over draws, or their positions
-        From `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
+        States from `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}
-        Leading axes of every array: ``("chain", "draw")`` for a `vmap` or `pmap` over the whole run,
-        ``("draw", "chain")`` for a loop over steps of all chains.
+        Leading axes of every array. Use ``("chain", "draw")`` for a `vmap` or `pmap` over the whole run, and ``("draw",
+        "chain")`` for a loop over steps of all chains.
 
     Returns
     -------
     Target, Sample
-        Coordinates are named by their paths: ``mu``, ``theta[0]``, ``layers.0.bias[2]``.
+        The coordinates are named by their paths, such as ``mu``, ``theta[0]`` and ``layers.0.bias[2]``.
 
     Raises
     ------
     InputError
-        If the states have other leading axes, the positions are integers, or the score is not the gradient of the log
-        density; without a log density, if the states hold no gradients, or gradients of the wrong sign or scale.
+        If the states have other leading axes, if the positions are integers, if the score is not the gradient of the
+        log density, or if there is no log density and the states contain no gradients, or gradients with an incorrect
+        sign or scale.
     UsageError
         If ``dims`` is not valid.
     MissingDependencyError
-        If JAX is not installed (``pip install 'steinkit[jax]'``).
+        If JAX is not installed (``pip install -e '.[jax]'``).
 
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states are not those of ``logdensity``. The draws then belong to another density.
+        If the gradients in the states are not those of ``logdensity``. In this case, the draws belong to another
+        density.
 
     Examples
     --------

@@ -1,12 +1,13 @@
 """Models of other packages in unconstrained space, and stored gradients.
 
-For x = f(theta), where theta has density p, the density in unconstrained space is
-log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|, with the transforms of the model.
+For x = f(theta), where theta has density p, the density in unconstrained space is given by log q(x) = log p(f^-1(x)) +
+log |det d f^-1 / dx|, with the transforms of the model.
 
 Stored gradients are checked without a model. By Stein's identity, E (x_j - E x_j) s_j = -1 for the score s of the
-distribution of the draws, in any coordinates and units; gradients of the wrong sign give about 1. Stored log densities
-are compared with the gradients: for neighboring draws x and y,
-log p(y) - log p(x) = (s(x) + s(y)) / 2 . (y - x), exactly for a Gaussian target and any distribution of the draws.
+distribution of the draws, in any coordinates and units. Gradients with the opposite sign give a value of about 1.
+Stored log densities are compared with the gradients by
+log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for neighboring draws x and y. This equation is exact for a Gaussian
+target and any distribution of the draws.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
 _ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the size of the draw or the median size
-_CHECKED = 10  # draws at which scores and log densities are compared
+_CHECKED = 10  # number of draws at which scores and log densities are compared
 
 _PREFIXES = {
     "real": "",
@@ -49,15 +50,15 @@ class Parameter:
     Attributes
     ----------
     name : str
-        Name of its draws.
+        Name of the parameter in the draws.
     shape : tuple of int
-        Shape of one draw on the parameter's own scale.
+        Shape of one draw on the scale of the parameter.
     space : {"real", "positive", "interval", "circular", "ordered", "simplex", "cholesky", "correlation", "other"}
         Support.
     free_shape : tuple of int
         Shape of one draw in unconstrained space.
     labels : tuple of tuple of str, optional
-        Labels along each axis of `shape`. By default those of the draws.
+        Labels along each axis of `shape`. The default is the labels of the draws.
     """
 
     name: str
@@ -71,7 +72,8 @@ class Parameter:
 
         Examples are ``log tau``, ``theta[Choate]`` and ``simplex w[0]``.
 
-        The names are in C order. An axis that the transform shortens is numbered from 0; the others keep their labels.
+        The names are in C order. If the transform shortens an axis, it is numbered from 0. The other axes keep their
+        labels.
         """
         if len(self.free_shape) == len(self.shape):
             kept = zip(labels, self.shape, self.free_shape, strict=True)
@@ -90,13 +92,13 @@ class Model:
     label : str
         Name of the target in reports.
     parameters : tuple of Parameter
-        In the order of their coordinates.
+        The parameters, in the order of their coordinates.
     make_target : callable, (names, label) -> Target
-        Makes the posterior in unconstrained space.
+        Function that creates the posterior in unconstrained space.
     unconstrain : callable, {name: (n, *shape)} -> (n, d)
-        Transforms all parameters as the model does.
+        Function that transforms all parameters as the model does.
     constrain : callable, (n, d) -> {name: (n, *shape)}, optional
-        The inverse transform.
+        Function for the inverse transform.
     """
 
     label: str
@@ -124,7 +126,8 @@ class Model:
 
         If the model has no labels, the names contain the labels of the draws.
 
-        Its functions are the entries of the parameters on their own scale that vary in the sample.
+        The functions of the posterior are the entries of the parameters on their original scale, as far as these vary
+        in the sample.
         """
         target = self.make_target(sample.names, self.label)
         if self._back is not None:
@@ -143,27 +146,28 @@ class Model:
                 continue
             rows = values[each.name].reshape(len(sample), -1)
             names = indexed(each.name, each.labels or positions(each.shape))
-            if each.shape == each.free_shape:  # labels may be those of the draws
+            if each.shape == each.free_shape:  # the labels may be those of the draws
                 names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in free_names)
             for column in np.flatnonzero((rows != rows[0]).any(axis=0)):
                 functions[names[column]] = partial(entry, each.name, int(column))
         return functions
 
     def sample(self, draws: Any, dims: Sequence[str] | None = None) -> Sample:
-        """Transform draws of the model's parameters to a sample in unconstrained space.
+        """Transform draws of the parameters to a sample in unconstrained space.
 
         Parameters
         ----------
         draws : object with draws of every free parameter, by name
-            As in `as_sample`. Other quantities are ignored. Labels, weights and costs are kept. A `Sample` with the
-            names of the unconstrained coordinates, such as one that `steinkit repair` wrote, is not transformed.
+            Draws in a form that `as_sample` accepts. Other quantities are ignored. Labels, weights and costs are kept.
+            If the draws are a `Sample` with the names of the unconstrained coordinates, such as one that `steinkit
+            repair` wrote, they are not transformed.
         dims : sequence of str, optional
-            Leading axes of a dict of arrays, as in `as_sample`.
+            Leading axes of a dict of arrays. See `as_sample`.
 
         Raises
         ------
         InputError
-            If a parameter has no draws, or draws of another shape or with other labels, or if a draw is outside the
+            If a parameter has no draws, draws of another shape, or draws with other labels, or if a draw is outside the
             support of the model.
         """
         if isinstance(draws, Sample) and sorted(draws.names) == sorted(self.names):
@@ -177,12 +181,12 @@ class Model:
         return Sample(points=points, names=names, chain=given.chain, draw=given.draw, **given.per_draw)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
-        """Return the target and the draws as a sample of it, after a check of the score.
+        """Check the score, and return the target and its sample.
 
         Raises
         ------
         InputError
-            As in `sample`, or if the score is not the gradient of the log density.
+            See `sample`. The error is also raised if the score is not the gradient of the log density.
         """
         sample = self.sample(draws, dims)
         target = self.target_of(sample)
@@ -229,7 +233,7 @@ class Model:
         raise InputError(
             f"draw {row + 1} of {parameter.name}, {value}, is outside the support of the model ({parameter.space}) or "
             f"at its boundary: {names[column]!r} is {points[row, column]} ({len(np.unique(bad[:, 0]))} such draws); "
-            "drop it"
+            "remove it"
         )
 
     def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
@@ -256,7 +260,7 @@ class Model:
 
 
 def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[[Floats], Mapping[str, Floats]]:
-    """Return a function that remembers its last result."""
+    """Return a function that stores its last result."""
     last: list[Any] = []
 
     def called(points: Floats) -> Mapping[str, Floats]:
@@ -269,14 +273,14 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
 
 
 def check(target: Target, sample: Sample) -> None:
-    """Compare a target's score with its log density at some draws.
+    """Compare the score of a target with its log density at some draws.
 
     The log density is differentiated by finite differences.
 
     Raises
     ------
     InputError
-        If the score is not the gradient of the log density there.
+        If the score is not the gradient of the log density at these draws.
     """
     points = sample.points[some_of(len(sample))]
     target.check_once(points, target.score(points), sample.names)
@@ -301,11 +305,11 @@ def as_floats(array: Any) -> NDArray[np.float64]:
     return np.asarray(array, dtype=np.float64)
 
 
-_FACTOR = 1.5  # ratio of scales that is an error; draws with sds biased by a fifth give 1.44
-_FEWEST = 20  # draws that the check needs
-_COMPARED = 100  # draws at which stored gradients are compared with a target's score
-_SAME = 0.01  # largest median difference relative to the score: samplers store single precision
-_ACCURACY = 1e-6  # difference of the gradients of one model by two compilers
+_FACTOR = 1.5  # a larger ratio of scales is an error; draws with sds biased by a fifth give 1.44
+_FEWEST = 20  # number of draws that the check requires
+_COMPARED = 100  # number of draws at which stored gradients are compared with the score of a target
+_SAME = 0.01  # largest median difference relative to the score, because samplers store single precision
+_ACCURACY = 1e-6  # largest difference of the gradients of one model by two compilers
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
@@ -314,21 +318,21 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
     Parameters
     ----------
     sample : Sample
-        With scores.
+        Sample with scores.
     label : str
         Name of the target in reports.
     log_density : ndarray, shape (n,), optional
-        Stored log densities, for the check.
+        Stored log densities for the check.
 
     Returns
     -------
     Target, Sample
-        The target raises InputError at other points. It has no log density.
+        The target raises InputError at other points. The target has no log density.
 
     Raises
     ------
     InputError
-        As in `check_stored`.
+        See `check_stored`.
     """
     assert sample.scores is not None
     check_stored(sample, log_density)
@@ -347,27 +351,27 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
 
 
 def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: str = "") -> None:
-    """Compare gradients that a sampler stored with a target's score.
+    """Compare gradients that a sampler stored with the score of a target.
 
     Parameters
     ----------
     target : Target
     sample : Sample
     stored : ndarray, shape (n, d), or None
-        Not compared if None.
+        Stored gradients. They are not compared if this is None.
     remedy : str, optional
-        Instruction for the error message. If given, the gradients must agree at all draws to the accuracy of two
-        compilers. If empty, approximate agreement at most draws is sufficient, in single or double precision.
+        Instruction for the error message. If it is given, the gradients must agree at all draws to the accuracy of two
+        compilers. If it is empty, approximate agreement at most draws is sufficient, in single or double precision.
 
     Raises
     ------
     InputError
-        If they differ and a remedy is given.
+        If the gradients differ and a remedy is given.
 
     Warns
     -----
     SteinkitWarning
-        If they differ and no remedy is given.
+        If the gradients differ and no remedy is given.
     """
     if stored is None:
         return
@@ -398,12 +402,12 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     Raises
     ------
     InputError
-        If the scores have the wrong sign, or their scale differs from that of the log densities.
+        If the scores have the opposite sign, or if their scale differs from that of the log densities.
 
     Warns
     -----
     SteinkitWarning
-        If Stein's identity indicates a wrong scale of the scores. Draws that are too wide or too narrow in every
+        If Stein's identity indicates an incorrect scale of the scores. Draws that are too wide or too narrow in every
         coordinate have the same effect.
     """
     assert sample.scores is not None
@@ -437,7 +441,7 @@ def _against_log_density(points: Floats, scores: Floats, log_density: Floats) ->
     moving = scale > 0.0
     if not moving.any():
         return
-    first = np.unique(points, axis=0, return_index=True)[1]  # repeated points carry no information
+    first = np.unique(points, axis=0, return_index=True)[1]  # repeated points contain no information
     if len(first) < _FEWEST:
         return
     places = points[first][:, moving] / scale[moving]

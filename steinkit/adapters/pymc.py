@@ -1,15 +1,15 @@
-"""PyMC: models, and draws of `pymc.sample` or nutpie.
+"""Conversion of PyMC models, and of draws of `pymc.sample` or nutpie.
 
-PyMC samples value variables, one per free variable: the variable itself, or its transform (``tau_log__``). Their joint
-density, including log |J|, is `Model.logp`; the transforms are `Transform.forward`.
+PyMC samples value variables. There is one per free variable, which is the variable itself or its transform
+(``tau_log__``). Their joint density, including log |J|, is `Model.logp`, and the transforms are `Transform.forward`.
 
-PyTensor has graphs of log density, gradient and transforms for one point. They are vectorized over points
-(`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. NumPy evaluates the graphs
-without a compiler.
+PyTensor has graphs of the log density, the gradient and the transforms for one point. These graphs are vectorized over
+points (`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. NumPy evaluates the
+graphs without a compiler.
 
-nutpie can store draws in unconstrained space with their gradients; a model is then not needed. It names a coordinate
-after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. The stored value variables
-identify the names.
+nutpie can store draws in unconstrained space with their gradients. In this case, no model is required. It names a
+coordinate after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. The stored
+value variables identify these names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
-# space of `Parameter` by the name of a transform
+# Space of `Parameter` by the name of a transform.
 SPACES = {
     "log": "positive",
     "log_exp_m1": "other",
@@ -55,31 +55,32 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     Parameters
     ----------
     model : pymc.Model
-        Model with continuous free variables. `pymc.Data` containers have their current values.
+        Model with continuous free variables. The current values of `pymc.Data` containers are used.
     draws : InferenceData, DataTree, Dataset, or dict of arrays
-        Result of `pymc.sample`: draws of the variables under their own names, not of the transformed ones.
+        Result of `pymc.sample`. It contains draws of the variables under their own names, and not of the transformed
+        variables.
     mode : optional
-        Mode of PyTensor. By default NumPy evaluates the graph, vectorized over draws, after one or two seconds of
-        compilation. ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half a minute,
-        which is worthwhile if one score over all data takes milliseconds.
+        Mode of PyTensor. By default, NumPy evaluates the graph, vectorized over draws, after one or two seconds of
+        compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half
+        a minute. This is useful if one score over all data takes milliseconds.
 
     Returns
     -------
     Target
-        A `Posterior` if all observed variables have the same length N along the first axis of their log density; all
-        other terms, including potentials, are its prior. A batch costs as much as all data. Otherwise a plain `Target`.
-        A variable without transform keeps its bounds.
+        The target is a `Posterior` if all observed variables have the same length N along the first axis of their log
+        density. All other terms, including potentials, are its prior. The evaluation of a batch takes as long as that
+        of all data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
     Sample
-        Unconstrained variables, named by the model's coordinates: ``mu``, ``log tau``, ``theta[Choate]``. Deterministic
-        variables are ignored.
+        Draws of the unconstrained variables, named by the coordinates of the model, such as ``mu``, ``log tau`` and
+        ``theta[Choate]``. Deterministic variables are ignored.
 
     Raises
     ------
     InputError
-        If the model has discrete variables, or a density that is random (`pymc.Minibatch`), in single precision or
-        without gradient; or if parameters have no draws, or draws with other shapes or labels.
+        If the model has discrete variables, if its density is random (`pymc.Minibatch`), in single precision or without
+        gradient, or if parameters have no draws, or draws with other shapes or labels.
     MissingDependencyError
-        If PyMC is not installed (``pip install 'steinkit[pymc]'``).
+        If PyMC is not installed (``pip install -e '.[pymc]'``).
 
     Examples
     --------
@@ -94,7 +95,10 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
 
 
 def pymc_model(model: Any, *, mode: Any = None) -> Model:
-    """Return the posterior of a PyMC model; `from_pymc` also converts draws."""
+    """Return the posterior of a PyMC model.
+
+    The function `from_pymc` also converts draws.
+    """
     pymc = imported("pymc", "PyMC", "pymc")
     if not isinstance(model, pymc.Model):
         raise UsageError(f"expected a pymc.Model, got {type(model).__name__}")
@@ -119,7 +123,7 @@ class _PyMCPosterior(Posterior):
 
     Its data are the indices 0 to N - 1.
 
-    The model evaluates the likelihood of all data; a batch is a selection of its terms and costs as much.
+    The model evaluates the likelihood of all data. A batch is a selection of its terms and takes as long.
     """
 
     def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
@@ -138,7 +142,7 @@ class _PyMCPosterior(Posterior):
         )
 
     def _gradient(self, thetas: Floats, rows: Integers) -> Floats:
-        """Return gradients of the log likelihood of batches, (K, d) and (K, b) -> (K, d)."""
+        """Return the gradients of the log likelihoods of K batches, shape (K, d)."""
         times = np.zeros((len(thetas), self.size))
         np.add.at(times, (np.arange(len(thetas))[:, None], rows), 1.0)
         return self._graphs.grad_log_likelihood(thetas, times)
@@ -180,16 +184,16 @@ def _parameter(model: Any, rv: Any, shapes: dict[str, tuple[int, ...]]) -> Param
 
 
 def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
-    """Return the model's labels along each axis of a variable.
+    """Return the labels of a variable along each axis.
 
-    Returns None if no axis has labels.
+    The result is None if no axis has labels.
     """
     dims = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     values = [model.coords.get(dim) for dim in dims]
     if not any(value is not None for value in values):
         return None
     numbered = positions(shape)
-    index = imported("pandas", "pandas", "pymc").Index  # converts dates as xarray does
+    index = imported("pandas", "pandas", "pymc").Index  # this converts dates as xarray does
     return tuple(
         numbered[axis] if value is None else tuple(map(str, index(value).values)) for axis, value in enumerate(values)
     )
@@ -205,14 +209,14 @@ def _space(transform: Any, rv: Any) -> str:
 
 
 def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
-    """Return the bounds of a variable's coordinates, shape (k, 2).
+    """Return the bounds of the coordinates of a variable, shape (k, 2).
 
     The bounds of a transformed variable are infinite.
 
     Raises
     ------
     InputError
-        If it is not transformed and its support is not a box with fixed bounds.
+        If the variable is not transformed and its support is not a box with fixed bounds.
     """
     default: Any = None
     if model.rvs_to_transforms[rv] is None:
@@ -242,11 +246,11 @@ def _constant(limit: Any, model: Any, rv: Any) -> Any:
     return tensor.eval()
 
 
-_BLOCK_FLOATS = 1 << 20  # terms of log densities evaluated at once
+_BLOCK_FLOATS = 1 << 20  # number of terms of log densities evaluated at once
 
 
 class Graphs:
-    """Functions of a PyMC model, each compiled on the first call.
+    """Functions of a PyMC model, which are compiled on the first call.
 
     Parameters
     ----------
@@ -254,22 +258,23 @@ class Graphs:
     free_shapes : sequence of tuple of int
         Shapes of the value variables, in the order of the model's free variables.
     mode : optional
-        Mode of PyTensor; None for NumPy.
+        Mode of PyTensor, or None for NumPy.
     label : str
         Name of the model in messages.
 
     Attributes
     ----------
     data_length : int or None
-        Number of data points N: the common length of the observed variables along the first axis of their log density.
+        Number of data points N, which is the common length of the observed variables along the first axis of their log
+        density.
     log_density, log_prior : callable, (n, d) -> (n,)
         Log density with and without the observed variables.
     score, grad_log_prior : callable, (n, d) -> (n, d)
-        Their gradients.
+        Gradients of these functions.
     log_likelihood : callable, (n, d) -> (n, N)
         Log likelihood of every data point.
     grad_log_likelihood : callable, (n, d) and (n, N) -> (n, d)
-        Gradient of the log likelihood, with the multiplicity of each data point as second argument.
+        Gradient of the log likelihood. The second argument is the multiplicity of each data point.
     """
 
     def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], mode: Any, label: str) -> None:
@@ -295,7 +300,7 @@ class Graphs:
         self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
 
     def unconstrain(self, draws: dict[str, Floats]) -> Floats:
-        """Apply the model's transforms, {name: (n, *shape)} -> (n, d)."""
+        """Apply the transforms of the model, from {name: (n, *shape)} to (n, d)."""
         with np.errstate(divide="ignore", invalid="ignore"):  # `Model` reports values that are not finite
             return np.asarray(self._forward(*(draws[rv.name] for rv in self._model.free_RVs)), dtype=np.float64)
 
@@ -320,7 +325,7 @@ class Graphs:
         return self._function(list(many.values()), tensor.concatenate(columns, axis=1), on_unused_input="ignore")
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """Apply the inverse transforms, (n, d) -> {name: (n, *shape)}."""
+        """Apply the inverse transforms, from (n, d) to {name: (n, *shape)}."""
         return dict(zip([rv.name for rv in self._model.free_RVs], self._backward(points), strict=True))
 
     @cached_property
@@ -341,13 +346,13 @@ class Graphs:
         )
 
     def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
-        """Return a matrix of n points, and the sum of terms at each of them, (n,)."""
+        """Return a matrix of n points, and the sum of terms at each of them, shape (n,)."""
         points, at_points = self._points()
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
-        return [points], value + 0.0 * points.sum(axis=1)  # (n,) also for flat priors
+        return [points], value + 0.0 * points.sum(axis=1)  # shape (n,) also for flat priors
 
     def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
-        """Return symbolic points, and each data point's log likelihood there.
+        """Return symbolic points, and the log likelihood of each data point.
 
         The shapes are (n, d) and (n, N).
         """
@@ -424,8 +429,8 @@ def _pytensor(module: str) -> Any:
 def _numpy_mode() -> Any:
     """Return a mode with PyTensor's rewrites of the graph, evaluated by NumPy.
 
-    Fusion of elementwise operations is for compilers. `slogdet_specialization` fails for determinants of several
-    matrices (PyTensor 2.38).
+    The fusion of elementwise operations is only useful for compilers. The rewrite `slogdet_specialization` fails for
+    determinants of several matrices (PyTensor 2.38).
     """
     modes = _pytensor("compile.mode")
     mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
@@ -436,9 +441,9 @@ def _numpy_mode() -> Any:
 def _in_functions_of_numpy() -> Any:
     """Return a graph rewriter that inserts vectorized NumPy functions.
 
-    They replace operations that PyTensor evaluates entry by entry in Python.
+    These functions replace operations that PyTensor evaluates entry by entry in Python.
 
-    These are log(1 + exp(x)), and sums and products of three or more arrays.
+    The operations are log(1 + exp(x)), and sums and products of three or more arrays.
     """
     rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
     softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
@@ -495,7 +500,7 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
 def _without_checks(terms: list[Any]) -> list[Any]:
     """Replace checks that raise ParameterValueError by minus infinity.
 
-    This precedes vectorization, after which a check would apply to all points together.
+    This step precedes vectorization, after which a check would apply to all points together.
     """
     switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
     graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
@@ -523,21 +528,22 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     trace : InferenceData or DataTree
         Result of ``nutpie.sample(..., store_unconstrained=True, store_gradient=True)``.
     model : pymc.Model, optional
-        The model that was compiled for nutpie. Without it the score is known only at the stored draws.
+        The model that was compiled for nutpie. If it is not given, the score is known only at the stored draws.
 
     Returns
     -------
     Target
-        As in `from_pymc`, if the model is given.
+        The target of `from_pymc`, if the model is given.
     Sample
-        Stored draws, with stored gradients as scores, named as in `from_pymc`. Without the model, a coordinate of an
-        interval is named ``unconstrained p``, because the interval may be open on one side. If the trace does not
-        identify the variables, as for Stan models, the names are those of nutpie.
+        Stored draws, with stored gradients as scores, and with the names of `from_pymc`. Without the model, a
+        coordinate of an interval is named ``unconstrained p``, because the interval may be open on one side. If the
+        trace does not identify the variables, as for Stan models, the names are those of nutpie.
 
     Raises
     ------
     InputError
-        If the draws or gradients were not stored, belong to another model, or do not match the stored log densities.
+        If the draws or gradients were not stored, if they belong to another model, or if they do not match the stored
+        log densities.
     UsageError
         If ``trace`` is not an InferenceData or DataTree.
 
@@ -562,7 +568,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
 def _of_model(
     model: Any, stats: NamedDraws, stored: tuple[str, ...], points: Floats, scores: Floats | None
 ) -> tuple[Target, Sample]:
-    """Return the model's target, and the stored draws in its coordinate order."""
+    """Return the target of the model, and the stored draws in its coordinate order."""
     found = pymc_model(model)
     values = [model.rvs_to_values[rv].name for rv in model.free_RVs]
     wanted = [
@@ -573,7 +579,7 @@ def _of_model(
     if sorted(wanted) != sorted(stored):
         missing = [label for label in wanted if label not in stored] or [x for x in stored if x not in wanted]
         raise InputError(
-            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}, and only one side has "
+            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}, and only one of them has "
             f"{missing[0]!r}; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]
@@ -615,7 +621,10 @@ def _extra(stats: NamedDraws) -> dict[str, Any]:
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:
-    """Return a statistic of all draws, chain by chain, shape (n, number of entries)."""
+    """Return a statistic of all draws in the order of the chains.
+
+    The shape is (n, number of entries).
+    """
     rows = stats.variable(name).rows
     return np.asarray(rows.reshape(len(rows), -1), dtype=np.float64)
 
@@ -623,7 +632,7 @@ def _matrix(stats: NamedDraws, name: str) -> Floats:
 def _names(trace: Any, stored: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the coordinates.
 
-    They are those of `from_pymc` if the trace identifies the variables.
+    The names are those of `from_pymc` if the trace identifies the variables.
     """
     labels = dict(read_draws(trace).labels)
     with suppress(InputError):  # old versions of nutpie store these variables in the posterior

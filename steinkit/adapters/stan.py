@@ -1,19 +1,19 @@
-"""Stan: models of BridgeStan, fits of PyStan 3, and diagnostic files of CmdStan.
+"""Conversion of BridgeStan models, fits of PyStan 3, and files of CmdStan.
 
-A fit of PyStan contains the unconstrained draws and gradients of Stan's diagnostics. They are the scores of the draws;
-no model is needed. `grad_log_prob` of PyStan starts an HTTP server for every call (13 ms). With `model=` the compiled
-module is called directly (0.07 ms for 20 parameters).
+A fit of PyStan contains the unconstrained draws and gradients of Stan's diagnostics. These gradients are the scores of
+the draws, so no model is required. The function `grad_log_prob` of PyStan starts an HTTP server for every call, which
+takes 13 ms. With `model=`, the compiled module is called directly (0.07 ms for 20 parameters).
 
-``output diagnostic_file=FILE`` of CmdStan writes unconstrained draws with the gradients that the sampler used, which
-include log |J|. Use ``sig_figs=18``; by default values are rounded to six or eight digits.
+With ``output diagnostic_file=FILE``, CmdStan writes unconstrained draws with the gradients that the sampler used. The
+gradients include log |J|. Use ``sig_figs=18``, because by default the values are rounded to six or eight digits.
 
-BridgeStan evaluates the log density, gradient and transforms of a Stan program in process, within microseconds for
-small models. Any object with the same methods can be used.
+BridgeStan evaluates the log density, gradient and transforms of a Stan program in the same process, within microseconds
+for small models. Any object with the same methods can be used.
 
-Stan gives the names of the entries of its parameters, not their transforms. These are recognized by values in both
-spaces: an entry and a coordinate with the same or the opposite order at all points are related by a monotone map, which
-is compared with exp, expit and the identity. Names of unconstrained coordinates are not sufficient: Stan stores an
-array of vectors vector by vector, and names the first entries first.
+Stan provides the names of the entries of its parameters, but not their transforms. The transforms are recognized by
+values in both spaces. If an entry and a coordinate have the same or the opposite order at all points, they are related
+by a monotone map. This map is compared with exp, expit and the identity. The names of unconstrained coordinates are not
+sufficient, because Stan stores an array of vectors vector by vector and names the first entries first.
 
 References
 ----------
@@ -43,7 +43,7 @@ from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
-_PROBES = 16  # points at which values in both spaces are compared
+_PROBES = 16  # number of points at which values in both spaces are compared
 _METHODS = ("log_density_gradient", "param_names", "param_unc_names", "param_constrain", "param_unconstrain")
 
 
@@ -53,8 +53,8 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Parameters
     ----------
     model : bridgestan.StanModel
-        Or any object with its methods `log_density_gradient`, `param_names`, `param_unc_names`, `param_constrain` and
-        `param_unconstrain`.
+        A model, or any object with the methods `log_density_gradient`, `param_names`, `param_unc_names`,
+        `param_constrain` and `param_unconstrain`.
     draws : object with draws of every parameter, by name
         A sample from files of CmdStan (`read_sample`), a PyStan fit, InferenceData, a dict of arrays, or a data frame.
         Transformed parameters and generated quantities are ignored.
@@ -62,9 +62,9 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Returns
     -------
     target : Target
-        In unconstrained space, with scores by Stan's automatic differentiation.
+        Target in unconstrained space, with scores by Stan's automatic differentiation.
     sample : Sample
-        Unconstrained parameters, with the labels of chains and draws.
+        Draws of the unconstrained parameters, with the labels of chains and draws.
 
     Raises
     ------
@@ -127,7 +127,8 @@ def bridgestan_model(model: Any) -> Model:
 
 def _parameters(model: Any) -> StanParameters:
     names, free_names = list(model.param_names()), list(model.param_unc_names())
-    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))  # as Stan makes initial values
+    # in the same way as Stan generates initial values
+    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))
     return stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
 
 
@@ -156,7 +157,7 @@ def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -
     return np.array(rows)[:, found.order]
 
 
-_FEWEST = 8  # points; a common order by chance has probability 1 / 8!, about 2e-5
+_FEWEST = 8  # number of points; a common order by chance has probability 1 / 8!, about 2e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +168,9 @@ class StanParameters:
     ----------
     parameters : tuple of Parameter
     labels : dict of str to tuple of tuple of str
-        Labels along the axes of each parameter, from 1.
+        Labels along the axes of each parameter, counted from 1.
     columns : dict of str to ndarray of int
-        Positions of each parameter's entries, in C order, in Stan's constrained vector.
+        Positions of the entries of each parameter, in C order, in Stan's constrained vector.
     order : ndarray of int, shape (d,)
         Positions of the coordinates, parameter by parameter, in Stan's unconstrained vector.
     """
@@ -181,7 +182,7 @@ class StanParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coordinates: ``log tau``, ``theta[1]``, ``simplex w[0]``."""
+        """Names of the coordinates, such as ``log tau`` and ``theta[1]``."""
         return tuple(name for each in self.parameters for name in each.free_names(self.labels[each.name]))
 
 
@@ -191,7 +192,7 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
     Parameters
     ----------
     names, free_names : sequence of str
-        Names of the entries of Stan's constrained and unconstrained vectors: ``theta.1``, ``pair:1.2``.
+        Names of the entries of Stan's constrained and unconstrained vectors, such as ``theta.1`` and ``pair:1.2``.
     values, free : ndarray, shapes (k, len(names)) and (k, len(free_names))
         The same points in both spaces.
     """
@@ -239,8 +240,8 @@ def _transform(
 def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
     """Return the coordinate of each entry, or None.
 
-    An entry and its coordinate have the same or the opposite order at all points. Returns None if an entry has no such
-    coordinate.
+    An entry and its coordinate have the same or the opposite order at all points. The result is None if an entry has no
+    such coordinate.
     """
 
     def order(column: Floats) -> tuple[int, ...]:
@@ -265,7 +266,7 @@ def _same(one: Floats, other: Floats) -> bool:
     return bool(np.allclose(one, other, rtol=1e-6, atol=1e-12))
 
 
-_COMPARED = 64  # draws that determine the transforms
+_COMPARED = 64  # number of draws that determine the transforms
 _PYSTAN = "PyStan model"
 
 
@@ -277,20 +278,21 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     fit : stan.fit.Fit
         Result of a sampler with gradients. Warm-up draws, transformed parameters and generated quantities are ignored.
     model : stan.model.Model, optional
-        The model of the fit (`stan.build`). Without it the target is known only at the draws, which suffices for a
-        verdict.
+        The model of the fit (`stan.build`). Without it, the target is known only at the draws, which is sufficient for
+        a verdict.
 
     Returns
     -------
     Target, Sample
-        In unconstrained space. Coordinates are named by their transforms: ``log tau``, ``theta[1]``.
+        Both results are in unconstrained space. The names of the coordinates include their transforms, as in ``log
+        tau`` and ``theta[1]``.
 
     Raises
     ------
     InputError
-        If the fit holds no gradients, or they do not match the stored log densities or the model.
+        If the fit contains no gradients, or if they do not match the stored log densities or the model.
     MissingDependencyError
-        If a model is given and PyStan is not installed (``pip install 'steinkit[pystan]'``).
+        If a model is given and PyStan is not installed (``pip install -e '.[pystan]'``).
 
     Examples
     --------
@@ -333,20 +335,20 @@ class _Chain:
         columns = latent_columns(header)
         if columns is None or "lp__" not in header:
             raise InputError(
-                "the fit holds no gradients, because it used fixed_param or a PyStan before version 3; use "
+                "the fit contains no gradients, because it used fixed_param or a PyStan before version 3; use "
                 "from_bridgestan, or a Sample and a Target"
             )
         if len(rows) != draws:
             raise InputError(f"expected gradients of {draws} draws of a chain, got {len(rows)}; sample again")
         coordinates, gradients = columns
         self.names = [header[k] for k in coordinates]
-        self.coordinates = rows[:, coordinates]  # unconstrained, (n, d), in Stan's order
-        self.gradients = rows[:, gradients]  # of the potential energy, (n, d)
-        self.log_density = rows[:, header.index("lp__")]  # with log |J|, (n,)
+        self.coordinates = rows[:, coordinates]  # unconstrained draws, shape (n, d), in Stan's order
+        self.gradients = rows[:, gradients]  # gradients of the potential energy, shape (n, d)
+        self.log_density = rows[:, header.index("lp__")]  # log densities with log |J|, shape (n,)
         self.extra = {own: rows[:, header.index(name)] for name, own in DIAGNOSTICS.items() if name in header}
 
     def parameters(self) -> StanParameters:
-        """Return the parameters, found by their names and by values in both spaces."""
+        """Return the parameters, which are found by their names and their values."""
         header, rows = self._table("sample", _COMPARED)
         free = {parameter_of(name)[0] for name in self.names}
         places = [k for k, name in enumerate(header) if parameter_of(name)[0] in free]
@@ -370,7 +372,10 @@ class _Chain:
 
 
 def _target(model: Any, found: StanParameters) -> Target:
-    """Return a compiled model as a target, called without the server of PyStan."""
+    """Return a compiled model as a target.
+
+    The model is called without the server of PyStan.
+    """
     models = imported("httpstan.models", "PyStan", "pystan")
     try:
         module = models.import_services_extension_module(model.model_name)
@@ -406,12 +411,12 @@ def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     Returns
     -------
     Target, Sample
-        Coordinates are named ``unconstrained tau``, because the files do not state the transform of tau.
+        The coordinates have names such as ``unconstrained tau``, because the files do not state the transform of tau.
 
     Raises
     ------
     InputError
-        If a file holds no gradients, or they do not match the log densities stored with them.
+        If a file contains no gradients, or if they do not match the log densities stored with them.
     UsageError
         If ``files`` are not paths.
 

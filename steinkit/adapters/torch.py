@@ -1,9 +1,9 @@
-"""Log densities and draws of PyTorch.
+"""Conversion of log densities and draws of PyTorch.
 
 A log density in PyTorch is a function of one point (a tensor or a dict of tensors) or of a batch of points. A trial
-call determines the form. `torch.func.vmap` maps functions of one point over points. The score is one backward pass
-through the sum over points, because the value at a point depends only on that point. PyTorch does not store the support
-of a parameter, so `constraints` must be given.
+call determines which form it has. The function `torch.func.vmap` maps functions of one point over points. The value at
+a point depends only on that point. Therefore, the score is computed by one backward pass through the sum over points.
+PyTorch does not store the support of a parameter, so `constraints` must be given.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.user_functions import described
 
-_BLOCK = 1024  # points per call; a function of N data points needs arrays of 1024 N numbers
+_BLOCK = 1024  # number of points per call; a function of N data points requires arrays of 1024 N numbers
 
 
 def from_torch(
@@ -40,18 +40,19 @@ def from_torch(
     Parameters
     ----------
     log_density : callable, or distribution of torch.distributions
-        Returns the log density, up to a constant, of a point in the form of one of the draws, or n values for n points.
-        If both are possible, it is a function of one point. It runs in double precision on the device of the draws.
+        Function that returns the log density, up to a constant, of a point in the form of one of the draws, or n values
+        for n points. If both interpretations are possible, it is treated as a function of one point. The function is
+        evaluated in double precision on the device of the draws.
     draws : tensor, or dict of str to tensor
         A tensor of shape (n,), (n, d) or (chains, n, d), or one tensor per parameter of shape (n, *shape), as returned
         by `get_samples` of Pyro.
     constraints : dict of str to torch.distributions.constraints.Constraint, optional
-        Constraints of the parameters of a dict. They are transformed by `torch.distributions.biject_to`, and log |J| is
-        added to the log density.
+        Constraints of the parameters of a dict. These parameters are transformed by `torch.distributions.biject_to`,
+        and log |J| is added to the log density.
     names : sequence of str, or dict of str to sequence of str, optional
         Names of the d coordinates of a tensor, or labels along the first axis of parameters of a dict.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
-        Leading axes of the tensor, or of all tensors of a dict; ("draw",) by default for a dict.
+        Leading axes of the tensor, or of all tensors of a dict. The default for a dict is ("draw",).
     bounds : array_like, shape (d, 2), optional
         Bounds of the support for the coordinates of a tensor.
     label : str
@@ -60,17 +61,17 @@ def from_torch(
     Returns
     -------
     Target, Sample
-        In unconstrained space if there are constraints.
+        Both results are in unconstrained space if there are constraints.
 
     Raises
     ------
     InputError
-        If `log_density` does not return one value per point or cannot be differentiated, or a draw is not finite or
+        If `log_density` does not return one value per point or cannot be differentiated, or if a draw is not finite or
         violates its constraint.
     UsageError
         If the arguments do not apply to this kind of draws.
     MissingDependencyError
-        If PyTorch is not installed (``pip install 'steinkit[torch]'``).
+        If PyTorch is not installed (``pip install -e '.[torch]'``).
 
     Examples
     --------
@@ -215,7 +216,7 @@ def _named(
 
 
 def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields: Any) -> Target:
-    """Return the target of a differentiable function of n points, (n, d) -> (n,)."""
+    """Return the target of a differentiable function of n points."""
 
     def tensor(points: Floats) -> Any:
         return torch.as_tensor(points, dtype=torch.float64, device=device)
@@ -263,7 +264,7 @@ def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callabl
 def _mapped(torch: Any, function: Callable[[Any], Any], few: Any) -> Callable[[Any], Any]:
     """Map a function of one point over points.
 
-    Points are evaluated one by one if vmap fails, as it does for functions with branches.
+    If vmap fails, as it does for functions with branches, points are evaluated one by one.
     """
 
     def one_by_one(rows: Any) -> Any:

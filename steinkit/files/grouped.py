@@ -49,7 +49,7 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     InputError
         If the file is not NetCDF 4, has no variable with the dimension draw, or is damaged.
     MissingDependencyError
-        If xarray or h5netcdf is not installed (``pip install 'steinkit[netcdf]'``).
+        If xarray or h5netcdf is not installed (``pip install -e '.[netcdf]'``).
     """
     xarray, _ = _packages("NetCDF", "netcdf", "h5netcdf")
     if data.startswith(b"CDF"):
@@ -129,7 +129,7 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     InputError
         If the folder is not a Zarr folder, holds no draws, is damaged, or holds pickled Python objects.
     MissingDependencyError
-        If xarray or zarr is not installed (``pip install 'steinkit[zarr]'``).
+        If xarray or zarr is not installed (``pip install -e '.[zarr]'``).
     """
     xarray, _ = _packages("Zarr", "zarr", "zarr")
     if not is_zarr(path):

@@ -52,7 +52,10 @@ from steinkit.targets.family import (
 
 
 def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:
-    """Compute E max(x - X, 0) and E max(X - x, 0) for normal X, along the last axis."""
+    """Compute E max(x - X, 0) and E max(X - x, 0) for normal X.
+
+    The two results are stacked along the last axis.
+    """
     distance = values - mean
     with np.errstate(over="ignore"):  # the density is then zero
         z = distance / deviation
@@ -67,16 +70,16 @@ class Normal(Family):
     Parameters
     ----------
     mean : float or array_like, shape (d,), default 0.0
-        Mean of all coordinates, or of each.
+        Mean of all coordinates, or of each coordinate.
     covariance : float, or array_like of shape (d,) or (d, d), optional
-        Common variance, variances, or covariance matrix; the identity by default.
+        Common variance, variances, or covariance matrix. The default is the identity.
     dim : int, optional
-        Number of coordinates if mean and covariance are scalars; 1 by default.
+        Number of coordinates if mean and covariance are scalars. The default is 1.
 
     Raises
     ------
     UsageError
-        If the dimensions of the parameters differ, or the covariance is not symmetric and positive definite.
+        If the dimensions of the parameters differ, or if the covariance is not symmetric and positive definite.
 
     Examples
     --------
@@ -109,7 +112,7 @@ class Normal(Family):
 
 
 class GaussianMixture(Family):
-    """Mixture of k normal distributions on R^d; sd is common to all components.
+    """Mixture of k normal distributions on R^d, with a common sd or covariances.
 
     Parameters
     ----------
@@ -118,14 +121,14 @@ class GaussianMixture(Family):
     covariances : float, or array_like of shape (k,), (k, d) or (k, d, d), optional
         Common variance, one variance per component, the variances of each component, or covariance matrices.
     weights : array_like, shape (k,), optional
-        Positive weights, normalized to sum to one; equal by default.
+        Positive weights, which are normalized to sum to one. By default, they are equal.
     sd : float, optional
-        Common standard deviation, in place of ``covariances``; 1 by default.
+        Common standard deviation, in place of ``covariances``. The default is 1.
 
     Raises
     ------
     UsageError
-        If the shapes do not match, a covariance is not positive definite, or a weight is not positive.
+        If the shapes do not match, if a covariance is not positive definite, or if a weight is not positive.
 
     Examples
     --------
@@ -165,7 +168,7 @@ class GaussianMixture(Family):
         return f"GaussianMixture(means={show(self.means)}, covariances={show(self._spread)}, weights={weights})"
 
     def _log_terms(self, points: Floats) -> Floats:
-        """Compute log(w_k N(x; m_k, S_k)), (n, d) -> (n, k)."""
+        """Compute log(w_k N(x; m_k, S_k)) for each of n points, shape (n, k)."""
         terms = np.empty((len(points), len(self.means)))
         constant = 0.5 * points.shape[1] * math.log(2.0 * math.pi)
         for k, scatter in enumerate(self._scatters):
@@ -217,24 +220,24 @@ def _component_scatters(spread: Floats, k: int, d: int) -> list[Scatter]:
 
 
 class StudentT(Family):
-    """Multivariate Student t distribution on R^d; scale_matrix has squared scales.
+    """Multivariate Student t distribution on R^d, with a matrix of squared scales.
 
     Parameters
     ----------
     df : float
-        Degrees of freedom, positive.
+        Degrees of freedom, which must be positive.
     location : float or array_like, shape (d,), default 0.0
-        Center of all coordinates, or of each; the mean if df > 1.
+        Center of all coordinates, or of each coordinate. It is the mean if df > 1.
     scale_matrix : float, or array_like of shape (d,) or (d, d), optional
-        Scale matrix S: a multiple of the identity, a diagonal, or a matrix; the identity by default. A scalar is a
-        squared scale, like a variance. The covariance is df / (df - 2) S if df > 2.
+        Scale matrix S, given as a multiple of the identity, as a diagonal, or as a matrix. The default is the identity.
+        A scalar is a squared scale, like a variance. The covariance is df / (df - 2) S if df > 2.
     dim : int, optional
-        Number of coordinates if location and scale matrix are scalars; 1 by default.
+        Number of coordinates if location and scale matrix are scalars. The default is 1.
 
     Raises
     ------
     UsageError
-        If df is not positive, the dimensions of the parameters differ, or S is not positive definite.
+        If df is not positive, if the dimensions of the parameters differ, or if S is not positive definite.
 
     Examples
     --------
@@ -287,7 +290,7 @@ class StudentT(Family):
 
 
 def _tail_integrals(t: Floats, df: float) -> Floats:
-    """Compute E max(t - T, 0) and E max(T - t, 0) for Student T, (n,) -> (n, 2).
+    """Compute E max(t - T, 0) and E max(T - t, 0) for Student T, shape (n, 2).
 
     With z = df / 2, the density at 0 is exp(z log1p_minus(1 / (2 z)) + e(z + 1/2) - e(z)) / sqrt(2 pi), where e is
     `stirling_error`.
@@ -296,13 +299,13 @@ def _tail_integrals(t: Floats, df: float) -> Floats:
         return np.full((len(t), 2), np.inf)
     half = 0.5 * df
     exponent = half * float(log1p_minus(np.array(0.5 / half))) + stirling_error(half + 0.5) - stirling_error(half)
-    # (df + t^2) / (df - 1) times the density
+    # this is (df + t^2) / (df - 1) times the density
     spread = df / (df - 1.0) * np.exp(exponent - 0.5 * (df - 1.0) * np.log1p(t**2 / df)) / math.sqrt(2.0 * math.pi)
     below, above = scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t)
     return np.maximum(np.column_stack([t * below + spread, spread - t * above]), 0.0)
 
 
-_LARGEST_SHAPE = 1e5  # SciPy's incomplete gamma functions lose digits in the tails for larger shapes
+_LARGEST_SHAPE = 1e5  # for larger shapes, SciPy's incomplete gamma functions lose digits in the tails
 
 
 class Gamma(Family):
@@ -311,20 +314,20 @@ class Gamma(Family):
     Parameters
     ----------
     shape : float or array_like, shape (d,)
-        Shape parameters, positive.
+        Shape parameters, which must be positive.
     rate : float or array_like, shape (d,), default 1.0
-        Rate parameters, positive.
+        Rate parameters, which must be positive.
     dim : int, optional
-        Number of coordinates if both are scalars; 1 by default.
+        Number of coordinates if both parameters are scalars. The default is 1.
 
     Raises
     ------
     UsageError
-        If a parameter is not positive, or the dimensions of the parameters differ.
+        If a parameter is not positive, or if the dimensions of the parameters differ.
 
     Notes
     -----
-    The score at 0 is infinite unless shape = 1; draws at 0 are rejected. A cdf is available for shapes up to 1e5.
+    The score at 0 is infinite unless shape = 1. Draws at 0 are rejected. A cdf is available for shapes up to 1e5.
 
     Examples
     --------
@@ -365,7 +368,10 @@ class Gamma(Family):
         return np.asarray(both + np.column_stack([np.zeros(len(values)), np.maximum(-values, 0.0)]))
 
     def _scaled(self, values: Floats) -> Floats:
-        """Scale values to rate 1, limited to a range where 1 - F is not zero."""
+        """Scale values to rate 1.
+
+        The results are limited to a range where 1 - F is not zero.
+        """
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(self.rate[0] * np.maximum(values, 0.0), 1e300))
 
@@ -379,18 +385,18 @@ class Beta(Family):
     Parameters
     ----------
     a, b : float or array_like, shape (d,)
-        Shape parameters, positive.
+        Shape parameters, which must be positive.
     dim : int, optional
-        Number of coordinates if both are scalars; 1 by default.
+        Number of coordinates if both parameters are scalars. The default is 1.
 
     Raises
     ------
     UsageError
-        If a parameter is not positive, or the dimensions of the parameters differ.
+        If a parameter is not positive, or if the dimensions of the parameters differ.
 
     Notes
     -----
-    The score is infinite at 0 unless a = 1, and at 1 unless b = 1; draws there are rejected.
+    The score is infinite at 0 unless a = 1, and at 1 unless b = 1. Draws at these points are rejected.
 
     Examples
     --------
@@ -427,14 +433,14 @@ class Uniform(Family):
     Parameters
     ----------
     lower, upper : float or array_like, shape (d,), default 0.0 and 1.0
-        Lower and upper ends of all sides of the box, or of each.
+        Lower and upper ends of all sides of the box, or of each side.
     dim : int, optional
-        Number of coordinates if both are scalars; 1 by default.
+        Number of coordinates if both parameters are scalars. The default is 1.
 
     Raises
     ------
     UsageError
-        If lower is not less than upper, or the dimensions of the parameters differ.
+        If lower is not less than upper, or if the dimensions of the parameters differ.
 
     Examples
     --------

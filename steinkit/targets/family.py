@@ -1,8 +1,8 @@
 """Base classes of the built-in targets, and validation of their parameters.
 
 With Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)), the densities of gamma, beta and Student t
-distributions near their modes are products of factors of order one, for any parameters. Differences of log gamma
-functions of parameters of 1e6 would lose ten digits [1]_.
+distributions near their modes are products of factors of order one, for any parameters. In contrast, differences of log
+gamma functions of parameters of 1e6 would lose ten digits [1]_.
 
 References
 ----------
@@ -48,13 +48,13 @@ class Family(Target):
     label : str
         Name on the command line.
     dim : int or None
-        Dimension, if given by the user. Otherwise the parameters determine it.
+        Dimension, if the user specified it. Otherwise, the parameters determine it.
     side : tuple of float, optional
         Lower and upper bound of every coordinate.
     has_cdf : bool, default True
         True if the distribution has an accurate cdf in one dimension.
     **parameters : ndarray
-        Parameters for `repr`: scalars, or one entry per coordinate.
+        Parameters for `repr`, which are scalars or have one entry per coordinate.
     """
 
     dim: int
@@ -91,7 +91,9 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """Built-in family of posteriors, with many-chain and optional compiled terms.
+    """Built-in family of posteriors, with terms for many chains and compiled terms.
+
+    The compiled terms are optional.
 
     The default priors are independent normal distributions.
 
@@ -100,7 +102,7 @@ class PosteriorFamily(Posterior):
     label : str
         Name on the command line.
     data : sequence of ndarray
-        The data.
+        The data arrays.
     dim : int
         Number of parameters.
     names : sequence of str, optional
@@ -112,7 +114,7 @@ class PosteriorFamily(Posterior):
     score_is_checked = True
     prior_mean: Floats | float = 0.0
     prior_variance: Floats
-    _shown: tuple[str, ...]  # attributes in `repr`
+    _shown: tuple[str, ...]  # names of the attributes in `repr`
     _log_likelihood_many: LikelihoodTerm
     _grad_log_likelihood_many: LikelihoodTerm
     _compiled_terms: MakeTerms
@@ -159,7 +161,9 @@ def stirling_error(z: float) -> float:
 
 
 def log1p_minus(t: Floats) -> Floats:
-    """Compute log(1 + t) - t for t > -1, with a small relative error, also near 0.
+    """Compute log(1 + t) - t for t > -1, with a small relative error.
+
+    The relative error is also small near 0.
 
     With r = t / (2 + t), log(1 + t) = 2 (r + r^3/3 + r^5/5 + ...) and t = 2 r / (1 - r).
     """
@@ -176,7 +180,7 @@ def log1p_minus(t: Floats) -> Floats:
 def as_numbers(value: ArrayLike, what: str) -> Floats:
     """Convert to a float64 array without NaN, or raise UsageError.
 
-    The result is a copy, except for doubles in a memory-mapped file, which may exceed the memory.
+    The result is a copy. Doubles in a memory-mapped file are not copied, because they may exceed the memory.
     """
     require_unmasked(value, what)
     try:
@@ -210,7 +214,7 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
 def as_prior_variance(value: ArrayLike) -> Floats:
     """Convert to an array of positive numbers, or raise UsageError.
 
-    Infinity is allowed.
+    The value infinity is allowed.
     """
     array = as_numbers(value, "prior_variance")
     if not (array > 0.0).all():
@@ -227,7 +231,10 @@ def as_number(value: ArrayLike, what: str) -> float:
 
 
 def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
-    """Convert to an integer of at least ``least``, also from a float such as 1e6."""
+    """Convert to an integer of at least ``least``.
+
+    A float with an integer value, such as 1e6, is also accepted.
+    """
     number = as_number(value, what)
     if not number.is_integer() or number < least:
         raise UsageError(f"`{what}` must be an integer of at least {least}; got {value!r}")
@@ -235,12 +242,12 @@ def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
 
 
 def common_dim(dim: int | None, **parameters: Floats) -> int:
-    """Return the common dimension of all parameters; 1 if all are scalars.
+    """Return the common dimension of all parameters, or 1 if all are scalars.
 
     Raises
     ------
     UsageError
-        If they differ.
+        If the dimensions differ.
     """
     lengths = {name: len(value) for name, value in parameters.items() if value.ndim > 0}
     if dim is not None:
@@ -273,31 +280,31 @@ class Scatter:
     Attributes
     ----------
     factor : ndarray, shape (d,) or (d, d)
-        Lower triangular L; only its diagonal if S is diagonal.
+        Lower triangular matrix L, or only its diagonal if S is diagonal.
     """
 
     factor: Floats
 
     @property
     def half_log_determinant(self) -> float:
-        """Half of log det S, that is, log det L."""
+        """Half of log det S, which equals log det L."""
         diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
         return float(np.log(diagonal).sum())
 
     def whiten(self, residuals: Floats) -> Floats:
-        """Compute L^-1 r for each row r, (n, d) -> (n, d)."""
+        """Compute L^-1 r for each row r of an array (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dtrtrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def solve(self, residuals: Floats) -> Floats:
-        """Compute S^-1 r for each row r, (n, d) -> (n, d)."""
+        """Compute S^-1 r for each row r of an array (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dpotrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def colour(self, noise: Floats) -> Floats:
-        """Compute L z for each row z, (n, d) -> (n, d)."""
+        """Compute L z for each row z of an array (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(noise * self.factor, dtype=np.float64)
         return np.asarray(noise @ self.factor.T, dtype=np.float64)
@@ -309,7 +316,7 @@ def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
     Raises
     ------
     UsageError
-        If the shape is wrong, or the matrix is not symmetric and positive definite.
+        If the shape is invalid, or if the matrix is not symmetric and positive definite.
     """
     if matrix.ndim < 2:
         if not (matrix > 0.0).all():

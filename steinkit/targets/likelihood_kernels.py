@@ -1,22 +1,23 @@
 """Compiled terms of logistic regression and of the mixture posterior.
 
-`LogisticRegression` and `MixturePosterior` give the formulas, and `steinkit.compiled_terms` the interface. Exponentials
-and logarithms are polynomials, which compile to vector instructions:
+The formulas are given in `LogisticRegression` and `MixturePosterior`, and the interface in `steinkit.compiled_terms`.
+Exponentials and logarithms are polynomials, which compile to vector instructions:
 
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1
 
 Q and A are the minimax polynomials of degree nine for these ranges (Remez algorithm, with sixty digits). Their errors,
 times r^2 or s^2, are at most 3.5e-18 and 1.4e-18, and the results have errors of one or two units in the last place.
-They give, without overflow,
+They give the following functions without overflow:
 
-    log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)),
+    log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 
-and differences of the former without loss of digits for large, similar values. NaN is preserved. The results do not
-depend on the length of an array, because vectors and remainders run the same operations.
+They also give differences of the former function without loss of digits for large, similar values. NaN is preserved.
+The results do not depend on the length of an array, because the same operations are applied to vectors and to
+remainders.
 
-The table of a posterior with a normal prior begins with d and the address of the prior means and variances (2, d).
-Further addresses are
+The table of a posterior with a normal prior begins with d and the address of the prior means and variances, shape (2,
+d). The further addresses are
 
     logistic regression    features (N, d), signs (N,)
     mixture posterior      data (N,), and two numbers: v and the constant of a log likelihood term
@@ -35,7 +36,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.runtime.function_pointers import multiply_add, pointed_function, pointer, prefetch
 from steinkit.sample import Floats
 
-# Adding it rounds a number to an integer, stored in the lowest bits.
+# Adding this number to another rounds the latter to an integer, which is stored in the lowest bits.
 _ROUNDING = 6755399441055744.0  # 1.5 * 2^52
 _LARGEST = 708.0  # exp(-708) is still a normal number
 _INVERSE_LOG_2 = 1.4426950408889634
@@ -52,7 +53,10 @@ _A7, _A8, _A9 = 0.060525913323007156, 0.041718636232775864, 0.08506181185520968
 
 @array_kernel
 def exp_negative(a: float) -> float:
-    """Compute exp(-a) for a >= 0; at least exp(-708)."""
+    """Compute exp(-a) for a >= 0.
+
+    The result is at least exp(-708).
+    """
     a = _LARGEST if a > _LARGEST else a
     shifted = multiply_add(-a, _INVERSE_LOG_2, _ROUNDING)
     k = shifted - _ROUNDING
@@ -139,8 +143,8 @@ def with_normal_prior(
     return CompiledTerms.of(table, (*functions, log_normal_prior, grad_log_normal_prior), kept)
 
 
-# Number of rows and of bytes per row to prefetch. Processors prefetch the remaining bytes; each request takes half a
-# nanosecond.
+# Number of rows, and number of bytes per row, to prefetch. Processors prefetch the remaining bytes. Each request takes
+# half a nanosecond.
 _AHEAD, _ASKED = 8, 128
 
 
@@ -148,8 +152,8 @@ _AHEAD, _ASKED = 8, 128
 def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
     """Compute log(1 + exp(-y x'theta)) - log(1 + exp(-y x'proposed)).
 
-    Four rows are processed together: a coefficient is read once for them, and eight sums are independent. The last row
-    fills up an incomplete group.
+    Four rows are processed together, so that each coefficient is read once for four rows, and eight sums are
+    independent. The last row is repeated to complete an incomplete group.
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[2], 8 * place[0], count - 1
@@ -267,7 +271,10 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
 
 @pointed_function(GRADIENT)
 def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Sum (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v."""
+    """Compute the sums of the two components of the gradient.
+
+    They are (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v.
+    """
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)
     row, own = carray(pointer(rows, np.int64), count), carray(pointer(theta, np.float64), 2)

@@ -10,7 +10,8 @@ mean_j = variance_j (m_j / s_j + sum_i y_ij / v_j)
 
     theta_1 ~ N(0, 10),   theta_2 ~ N(0, 1),   y_i ~ 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v)
 
-With z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v, the log odds of the second component, and r = 1 / (1 + exp(-z)):
+Let z = (theta_2 (y - theta_1) - theta_2^2 / 2) / v be the log odds of the second component, and let r = 1 / (1 +
+exp(-z)). Then
 
     log p(y | theta) = -(y - theta_1)^2 / (2 v) + log(1 + exp(z)) + constant
     gradient = ((y - theta_1 - r theta_2) / v,  r (y - theta_1 - theta_2) / v)
@@ -49,30 +50,30 @@ from steinkit.targets.family import (
 
 
 class GaussianMean(PosteriorFamily):
-    """Posterior of the mean of normal data, known exactly.
+    """Posterior of the mean of normal data, which is known exactly.
 
     Parameters
     ----------
     data : array_like, shape (N,) or (N, d)
-        One row per data point.
+        Data, with one row per data point.
     variance : float or array_like, shape (d,), default 1.0
         Variances v of the data.
     prior_mean : float or array_like, shape (d,), default 0.0
         Means of the normal priors.
     prior_variance : float or array_like, shape (d,), default 1.0
-        Variances of the normal priors; infinity gives a flat prior.
+        Variances of the normal priors. Infinity gives a flat prior.
     names : sequence of str, optional
         Names of the coordinates.
 
     Attributes
     ----------
     posterior_mean, posterior_variance : ndarray, shape (d,)
-        Exact moments; the coordinates are independent.
+        Exact moments. The coordinates are independent.
 
     Raises
     ------
     UsageError
-        If the shapes do not match or a value is invalid.
+        If the shapes do not match, or if a value is invalid.
 
     Examples
     --------
@@ -138,14 +139,14 @@ class GaussianMean(PosteriorFamily):
         prior_mean : float or array_like, shape (d,), default 0.0
             Means of the normal priors.
         prior_variance : float or array_like, shape (d,), default 1.0
-            Variances of the normal priors; infinity gives a flat prior.
+            Variances of the normal priors. Infinity gives a flat prior.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data; None gives different data each time.
+            Seed of the data. None gives different data each time.
 
         Returns
         -------
         GaussianMean
-            Posterior in the dimension of theta.
+            Posterior of the simulated data, in the dimension of theta.
         """
         count = as_count(size, "size")
         center = np.atleast_1d(as_finite(theta, "theta"))
@@ -175,7 +176,7 @@ _PROPOSALS = 1 << 14
 _LEAST_ACCEPTANCE = 1e-5
 # Rejection sampling requires about 10^4 proposals per draw for this number of data points.
 _MOST_DATA_TO_DRAW = 10_000
-# Relative slack of the bound on the likelihood, much larger than rounding errors.
+# Relative slack of the bound on the likelihood, which is much larger than rounding errors.
 _SLACK = 1e-6
 
 
@@ -185,7 +186,7 @@ class MixturePosterior(PosteriorFamily):
     Parameters
     ----------
     data : array_like, shape (N,), optional
-        Data y; the 100 bundled numbers, simulated at theta = (0, 1), by default.
+        Data y. The default is the 100 bundled numbers, which were simulated at theta = (0, 1).
     variance : float, default 2.0
         Variance v of both components.
     prior_variances : array_like, shape (2,), default (10.0, 1.0)
@@ -194,14 +195,14 @@ class MixturePosterior(PosteriorFamily):
     Raises
     ------
     UsageError
-        If the data are not finite numbers or a variance is not positive.
+        If the data are not finite numbers, or if a variance is not positive.
 
     Notes
     -----
-    `sample` draws independently by rejection from the prior, with the maximum of the likelihood as bound. The maximum
-    is found numerically from many starting points. A proposal with a larger likelihood raises an error, so the draws
-    are never biased. The acceptance rate is about 1.5 % for the bundled data and decreases as 1/N; for more than 10,000
-    data points there is no sampler (`can_sample` is False).
+    The method `sample` draws independently by rejection from the prior, with the maximum of the likelihood as bound.
+    The maximum is found numerically from many starting points. A proposal with a larger likelihood raises an error, so
+    the draws are never biased. The acceptance rate is about 1.5 % for the bundled data, and it decreases as 1/N. For
+    more than 10,000 data points, there is no sampler, and `can_sample` is False.
 
     Examples
     --------
@@ -255,7 +256,7 @@ class MixturePosterior(PosteriorFamily):
         prior_variances : array_like, shape (2,), default (10.0, 1.0)
             Variances of the normal priors of theta_1 and theta_2, with mean 0.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data; None gives different data each time.
+            Seed of the data. None gives different data each time.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]
-        """`prior_variances`, under the name used by other posteriors."""
+        """The same as `prior_variances`, under the name used by other posteriors."""
         return self.prior_variances
 
     def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
@@ -293,14 +294,14 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def _constant(self) -> float:
-        """Minus the log of the normalizing factor and the weight of a component."""
+        """Minus the log of the normalizing factor and of the weight of a component."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         first, second = thetas[:, :1], thetas[:, 1:]
         residual = y - first
         log_odds = (second * residual - 0.5 * second**2) / self.variance
-        # log(1 + exp(z)), twice as fast as logaddexp
+        # this is log(1 + exp(z)), and twice as fast as logaddexp
         softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
         return np.asarray(softplus - residual**2 / (2.0 * self.variance) - self._constant, dtype=np.float64)
 
@@ -326,16 +327,16 @@ class MixturePosterior(PosteriorFamily):
             height = float(self._log_likelihood_many(thetas, batches).sum())
             return -height, -self._grad_log_likelihood_many(thetas, batches)[0]
 
-        # theta and (theta_1 + theta_2, -theta_2) have the same likelihood, so theta_2 >= 0 is sufficient
+        # the likelihoods at theta and at (theta_1 + theta_2, -theta_2) are equal, so theta_2 >= 0 is sufficient
         levels = np.quantile(y, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
         starts = [(low, high - low) for i, low in enumerate(levels) for high in levels[i:]]
         best = max(-float(minimize(objective, start, jac=True, method="BFGS").fun) for start in starts)
         return best + _SLACK * max(1.0, abs(best))
 
     def _log_likelihood_ceiling(self, thetas: Floats) -> Floats:
-        """Compute an upper bound of the log likelihood of all data, (K, 2) -> (K,).
+        """Compute an upper bound of the log likelihood of all data at K states.
 
-        With the midpoint m = theta_1 + theta_2 / 2 and e = theta_2 / 2, as log cosh(a) <= a^2 / 2,
+        Let m = theta_1 + theta_2 / 2 be the midpoint, and let e = theta_2 / 2. Because log cosh(a) <= a^2 / 2,
 
             log p(y | theta) = -((y - m)^2 + e^2) / (2 v) + log cosh((y - m) e / v) - log(2 pi v) / 2
                             <= -((y - m)^2 (1 - e^2 / v) + e^2) / (2 v) - log(2 pi v) / 2.
@@ -348,14 +349,14 @@ class MixturePosterior(PosteriorFamily):
         return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw by rejection from the prior: accept with probability L(theta) / max L."""
+        """Draw by rejection from the prior, with acceptance probability L / max L."""
         bound = self._largest_log_likelihood
         kept: list[Floats] = []
         accepted = proposed = 0
         while accepted < n:
             thetas = rng.standard_normal((_PROPOSALS, 2)) * np.sqrt(self.prior_variances)
             threshold = bound + np.log1p(-rng.random(_PROPOSALS))
-            # a proposal rejected by the upper bound is also rejected by the likelihood
+            # if the upper bound rejects a proposal, the likelihood also rejects it
             candidates = np.flatnonzero(self._log_likelihood_ceiling(thetas) > threshold)
             heights = np.zeros(len(candidates))
             self._add_log_likelihoods(heights, thetas[candidates])

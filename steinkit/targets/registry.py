@@ -1,11 +1,12 @@
 """Built-in targets by name, and targets from a user's Python file.
 
-Options are given as ``-p key=value``. Values are read as JSON, as numbers separated by commas, or as text.
+Options are given as ``-p key=value``. The values are read as JSON, as numbers separated by commas, or as text.
 
-Built-in targets are the classes that `steinkit.targets` exports, under their names with dashes. Their options are the
-arguments of the classes; posteriors of given or simulated data have separate names and options.
+Built-in targets are the classes that `steinkit.targets` exports. Their names are the class names with dashes. The
+options of a target are the arguments of its class. Posteriors of given or simulated data have separate names and
+options.
 
-A target from a file is given as ``path.py:attribute``. The file is run as Python code.
+A target from a file is given as ``path.py:attribute``. The file is executed as Python code.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class _Entry(NamedTuple):
 
     @property
     def options(self) -> dict[str, bool]:
-        """Options by name; True if required."""
+        """Options by name, with the value True if the option is required."""
         arguments = {} if self.own else inspect.signature(self.made_by).parameters
         return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
@@ -98,7 +99,7 @@ def target_names() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Names for `make_target` and the command line.
+        The names, for `make_target` and the command line.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def target_table() -> list[tuple[str, str, str]]:
     Returns
     -------
     list of (str, str, str)
-        One entry per target; options in brackets are optional.
+        One entry per target. Options in brackets are optional.
 
     Examples
     --------
@@ -134,14 +135,14 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     name : str
         One of `target_names`.
     options : mapping of str to str
-        Values as text: JSON, numbers separated by commas, or plain text. Keys may contain ``-`` or ``_``.
+        Values as text, which is JSON, numbers separated by commas, or plain text. Keys may contain ``-`` or ``_``.
     dim : int
         Dimension of the sample, used if the options do not determine it.
 
     Returns
     -------
     Target
-        The target; a `Posterior` for names of posteriors.
+        The target. It is a `Posterior` for the names of posteriors.
 
     Raises
     ------
@@ -187,7 +188,7 @@ def parse_value(text: str) -> Any:
 
 
 def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the options, under their Python names."""
+    """Parse the options, and return them by their Python names."""
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
@@ -289,9 +290,9 @@ def load_target(reference: str) -> Target:
     Parameters
     ----------
     reference : str
-        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model without arguments, or a
-        Stan model with the methods of BridgeStan; a function without parameters that returns one of these; or a score
-        function of one parameter, (n, d) -> (n, d).
+        ``path.py:attribute``. The attribute can be a `Target`, a PyMC model, a NumPyro model without arguments, or a
+        Stan model with the methods of BridgeStan. It can also be a function without parameters that returns one of
+        these, or a score function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
@@ -301,13 +302,14 @@ def load_target(reference: str) -> Target:
     Raises
     ------
     UsageError
-        If the reference has another form, or the attribute does not exist or has another type.
+        If the reference has another form, or if the attribute does not exist or has another type.
     InputError
-        If the file does not exist or raises an exception; the message gives the line.
+        If the file does not exist or raises an exception. The message states the line.
 
     Notes
     -----
-    While the file runs, it may import other files of its folder, as a script may. Import them at the top of the file.
+    While the file is executed, it may import other files in its folder, as a script may. Such files must be imported at
+    the top of the file.
 
     Examples
     --------
@@ -328,9 +330,9 @@ def load_target_or_model(reference: str) -> Target | Model:
     Parameters
     ----------
     reference : str
-        ``path.py:attribute``. The attribute is a `Target`; a model of PyMC, a NumPyro model without arguments, or a
-        Stan model with the methods of BridgeStan; a function without parameters that returns one of these; or a score
-        function of one parameter, (n, d) -> (n, d).
+        ``path.py:attribute``. The attribute can be a `Target`, a PyMC model, a NumPyro model without arguments, or a
+        Stan model with the methods of BridgeStan. It can also be a function without parameters that returns one of
+        these, or a score function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
@@ -340,9 +342,9 @@ def load_target_or_model(reference: str) -> Target | Model:
     Raises
     ------
     UsageError
-        If the reference has another form, or the attribute does not exist or has another type.
+        If the reference has another form, or if the attribute does not exist or has another type.
     InputError
-        If the file does not exist or raises an exception; the message gives the line.
+        If the file does not exist or raises an exception. The message states the line.
     """
     return _as_target(load_attribute(reference, "target"), Path(reference.rpartition(":")[0]), reference)
 
@@ -364,7 +366,7 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
     Raises
     ------
     UsageError, InputError
-        As in `load_target_or_model`; also if the attribute has another class.
+        See `load_target_or_model`. UsageError is also raised if the attribute has another class.
     """
     require_type(str, "a path and a name, such as model.py:target", reference=reference)
     path, attribute = _split(str(folder / reference), what)
@@ -389,7 +391,10 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """Run a file outside of `sys.modules`, for pickling by value; return its names."""
+    """Run a file outside of `sys.modules`, and return its names.
+
+    Its objects are then pickled by value.
+    """
     file = path.resolve()
     known = set(sys.modules)
     sys.path.insert(0, str(file.parent))
@@ -402,7 +407,10 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:
-    """Pickle modules of the file's folder by value; workers cannot import them."""
+    """Pickle modules of the file's folder by value.
+
+    Workers cannot import these modules.
+    """
     for name in names:
         file = getattr(sys.modules[name], "__file__", None) or ""
         if file.startswith(folder + os.sep) and PathFinder.find_spec(name.partition(".")[0]) is None:
@@ -426,14 +434,17 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False) -> Target | Model:
-    """Convert an attribute, or the value that it ``returned``, to a target or model."""
+    """Convert an attribute to a target or model.
+
+    The value may have been ``returned`` by the attribute.
+    """
     if isinstance(found, Target):
         return found
     required = None if returned else _required_parameters(found)
     if required == 0:
         try:
             made = found()
-        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error reported below
+        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error that is reported below
             made = None
         if isinstance(made, Target):
             return made
@@ -447,7 +458,9 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
         return _as_target(made, path, reference, returned=True)
     if required == 1:
         return Target(score=found, label=reference)
-    what = type(found).__name__ if required is None else f"a function of {required} parameters"
+    what = type(found).__name__
+    if required is not None:
+        what = f"a function of {required} parameters; bind the arguments of a model with functools.partial"
     raise UsageError(
         f"expected {reference} to be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or "
         f"a score function (n, d) -> (n, d); got {what}"
@@ -455,7 +468,10 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
 
 
 def _model(found: Any, path: Path, reference: str) -> Model | None:
-    """Return an attribute as a model, or None; errors of a model name the reference."""
+    """Return an attribute as a model, or None.
+
+    Errors of a model state the reference.
+    """
     try:
         with _explained(path):
             return as_model(found)
@@ -465,7 +481,7 @@ def _model(found: Any, path: Path, reference: str) -> Model | None:
 
 
 def _required_parameters(found: Any) -> int | None:
-    """Return the number of required arguments of a callable; None if unknown."""
+    """Return the number of required arguments of a callable, or None if unknown."""
     if not callable(found):
         return None
     try:

@@ -5,17 +5,17 @@
 theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
 score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
 
-**Linear regression with L1 regularization,** the Bayesian lasso with a known precision
+**Linear regression with L1 regularization,** which is the Bayesian lasso with a known precision
 
 p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
 score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
 
-In one dimension, with a = lambda sum of x_i^2 and t = sum of x_i y_i / sum of x_i^2, completing the square gives a
+In one dimension, let a = lambda sum of x_i^2 and t = sum of x_i y_i / sum of x_i^2. Completing the square gives a
 normal distribution on each side of 0,
 
     p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below.
 
-The mass of a side is proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m), which gives exact draws and a cdf.
+The mass of a side is proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m). This gives exact draws and a cdf.
 """
 
 from __future__ import annotations
@@ -57,22 +57,23 @@ class LinearModel(PosteriorFamily):
         response : str
             Name of the column of responses.
         intercept : bool, default False
-            Insert a column of ones, named ``intercept``, as the first feature. Its coefficient has the same prior.
+            If True, a column of ones, named ``intercept``, is inserted as the first feature. Its coefficient has the
+            same prior.
         **options
             Options of the class for the prior and the noise.
 
         Returns
         -------
         LogisticRegression or LassoRegression
-            Posterior with one coefficient per feature, with the names of the columns.
+            Posterior with one coefficient per feature, named after the columns.
 
         Raises
         ------
         InputError
-            If the file cannot be read, contains a cell that is not a number (the message gives file, line and column),
-            or contains responses that the class does not accept.
+            If the file cannot be read, if it contains a cell that is not a number (the message states file, line and
+            column), or if it contains responses that the class does not accept.
         UsageError
-            If there is no column with the name of the response.
+            If no column has the name of the response.
         """
         require_flags(intercept=intercept)
         features, answers, names = regression_table(path, response, intercept)
@@ -96,7 +97,10 @@ class LinearModel(PosteriorFamily):
 
     @abstractmethod
     def _pulls(self, predictors: Floats, responses: Floats) -> Floats:
-        """Compute derivatives of log likelihoods by the predictors, divided by lambda."""
+        """Compute the derivatives of log likelihoods with respect to the predictors.
+
+        The derivatives are divided by lambda.
+        """
 
     def _log_likelihood_many(self, thetas: Floats, features: Floats, responses: Floats) -> Floats:
         return self._terms(_linear_predictors(thetas, features), responses)
@@ -107,7 +111,7 @@ class LinearModel(PosteriorFamily):
 
 
 def as_features(features: ArrayLike) -> Floats:
-    """Convert features to an array (N, d) of finite numbers."""
+    """Convert features to an array of finite numbers, shape (N, d)."""
     x = as_finite(features, "features")
     if x.ndim != 2:
         raise UsageError(f"`features` must have shape (N, d), one row per data point; got {x.shape}")
@@ -124,7 +128,7 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
     response : str
         Name of the column of responses.
     intercept : bool
-        Insert a column of ones, named ``intercept``, as the first feature.
+        If True, a column of ones, named ``intercept``, is inserted as the first feature.
 
     Returns
     -------
@@ -138,10 +142,10 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
     Raises
     ------
     InputError
-        If the file cannot be read, a cell is not a number (the message gives file, line and column), or there is no
-        feature.
+        If the file cannot be read, if a cell is not a number (the message states file, line and column), or if there is
+        no feature.
     UsageError
-        If there is no column with the name of the response.
+        If no column has the name of the response.
     """
     from steinkit.files.csv_format import read_table
 
@@ -160,21 +164,21 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
 
 
 def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
-    """Compute x'theta for each data point of each batch, (K, d), (K, b, d) -> (K, b)."""
+    """Compute x'theta for each data point of each batch, shape (K, b)."""
     if _is_shared(features):
         return np.asarray(thetas @ features[0].T, dtype=np.float64)
     return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
-    """Sum weights times features over each batch, (K, b), (K, b, d) -> (K, d)."""
+    """Sum weights times features over each batch, shape (K, d)."""
     if _is_shared(features):
         return np.asarray(weights @ features[0], dtype=np.float64)
     return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
 
 
 def _is_shared(batches: Floats) -> bool:
-    """Return True if all parameters share one batch, by broadcasting."""
+    """Return True if all parameters share one batch by broadcasting."""
     return batches.strides[0] == 0
 
 
@@ -184,11 +188,11 @@ class LogisticRegression(LinearModel):
     Parameters
     ----------
     features : array_like, shape (N, d)
-        One row per data point. Include a column of ones for an intercept.
+        Features, with one row per data point. For an intercept, include a column of ones.
     responses : array_like, shape (N,)
-        Two distinct values, 0 and 1 or -1 and +1.
+        Responses with two distinct values, which are 0 and 1, or -1 and +1.
     prior_variance : float or array_like, shape (d,), default 1.0
-        Variances of the independent normal priors with mean 0; infinity gives a flat prior.
+        Variances of the independent normal priors with mean 0. Infinity gives a flat prior.
     names : sequence of str, optional
         Names of the coefficients.
     label : str, default "logistic-posterior"
@@ -197,12 +201,12 @@ class LogisticRegression(LinearModel):
     Attributes
     ----------
     data : (features, signs)
-        Arrays of shapes (N, d) and (N,), with the responses as -1 and +1.
+        Arrays of shapes (N, d) and (N,). The responses are -1 and +1.
 
     Raises
     ------
     UsageError
-        If the shapes do not match or a value is invalid.
+        If the shapes do not match, or if a value is invalid.
 
     Examples
     --------
@@ -228,12 +232,12 @@ class LogisticRegression(LinearModel):
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
-        """Return the posterior of the bundled nodal data: 53 patients, d = 6.
+        """Return the posterior of the bundled nodal data of 53 patients, with d = 6.
 
         Parameters
         ----------
         prior_variance : float or array_like, shape (6,), default 1.0
-            Variances of the normal priors; infinity gives a flat prior.
+            Variances of the normal priors. Infinity gives a flat prior.
 
         Returns
         -------
@@ -243,7 +247,7 @@ class LogisticRegression(LinearModel):
         Raises
         ------
         UsageError
-            If a variance is not positive, or their number is neither 1 nor 6.
+            If a variance is not positive, or if their number is neither 1 nor 6.
         """
         from steinkit.datasets import bundled
 
@@ -289,20 +293,21 @@ class LassoRegression(LinearModel):
     Parameters
     ----------
     features : array_like, shape (N, d)
-        One row per data point. Include a column of ones for an intercept.
+        Features, with one row per data point. For an intercept, include a column of ones.
     responses : array_like, shape (N,)
-        One number per data point.
+        Responses, with one number per data point.
     precision : float, default 1.0
-        Precision lambda, the inverse of the variance of the noise.
+        Precision lambda, which is the inverse of the variance of the noise.
     prior_rate : float, default 1.0
-        Rate lambda_0, the inverse of the scale of the independent Laplace priors with mean 0; 0 gives a flat prior.
+        Rate lambda_0, which is the inverse of the scale of the independent Laplace priors with mean 0. The value 0
+        gives a flat prior.
     names : sequence of str, optional
         Names of the coefficients.
 
     Raises
     ------
     UsageError
-        If the shapes do not match or a value is invalid.
+        If the shapes do not match, or if a value is invalid.
 
     Notes
     -----
@@ -330,7 +335,7 @@ class LassoRegression(LinearModel):
             raise UsageError(
                 f"`precision` must be positive and `prior_rate` non-negative; got {precision!r} and {prior_rate!r}"
             )
-        one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
+        one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # this is a normal distribution on each side of 0
         super().__init__(
             "lasso-posterior",
             (x, y),
@@ -353,20 +358,21 @@ class LassoRegression(LinearModel):
     ) -> LassoRegression:
         """Simulate data with one coefficient, for which SGLD without a test fails.
 
-        y_i = x_i / 2 + noise of variance 1/3. The x_i are uniform on (-1, 1), scaled such that the sum of x_i^2 is
-        N / 3, and the noise is orthogonal to x, so the posterior does not depend on the seed. At N = 10,000 it has mode
-        .005, close to the discontinuity of the prior's score, mean .01004 and standard deviation .00699.
+        The model is y_i = x_i / 2 + noise of variance 1/3. The x_i are uniform on (-1, 1) and scaled such that the sum
+        of x_i^2 is N / 3. The noise is orthogonal to x, so the posterior does not depend on the seed. For N = 10,000,
+        the posterior has the mode .005, the mean .01004 and the standard deviation .00699. The mode is close to the
+        discontinuity of the prior's score.
 
         Parameters
         ----------
         size : int, default 10000
             Number of data points N.
         precision : float, default 3.0
-            As for `LassoRegression`.
+            The precision of `LassoRegression`.
         prior_rate : float, default 4950.0
-            As for `LassoRegression`.
+            The prior rate of `LassoRegression`.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data; None gives different data each time.
+            Seed of the data. None gives different data each time.
 
         Returns
         -------
@@ -401,9 +407,9 @@ class LassoRegression(LinearModel):
         return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
-        """Return sqrt(a), means of the normals, and logs of their masses per side.
+        """Return sqrt(a), the means of the normals, and the logs of their masses.
 
-        Entry 0 is for theta < 0 and entry 1 for theta > 0, in one dimension.
+        Entry 0 is for theta < 0, and entry 1 is for theta > 0. The dimension is one.
         """
         from scipy.special import log_ndtr, logsumexp
 
@@ -423,7 +429,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw a side, and then the normal on this side by inversion of its tail."""
+        """Draw a side, and then a normal on this side by inversion of its tail."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

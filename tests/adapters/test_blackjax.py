@@ -133,7 +133,7 @@ def test_whole_numbers_have_no_score():
 
 def test_without_jax_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(sk.MissingDependencyError, match=r"pip install 'steinkit\[jax\]'"):
+    with pytest.raises(sk.MissingDependencyError, match=r"pip install -e '.\[jax\]'"):
         sk.from_blackjax(logdensity, states)
 
 

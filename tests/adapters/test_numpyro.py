@@ -16,7 +16,7 @@ SCHOOLS = ["Choate", "Deerfield", "Andover"]
 def test_without_numpyro_the_error_names_the_command(monkeypatch):
     for module in ("numpyro", "numpyro.distributions"):  # the second may have been imported by another test
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(sk.MissingDependencyError, match=r"NumPyro .*pip install 'steinkit\[numpyro\]'"):
+    with pytest.raises(sk.MissingDependencyError, match=r"NumPyro .*pip install -e '.\[numpyro\]'"):
         sk.from_numpyro(lambda: None, {"mu": np.zeros(5)})
 
 

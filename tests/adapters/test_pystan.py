@@ -72,7 +72,7 @@ def test_fits_without_gradients(free):
     made.stan_outputs = tuple(
         b"\n".join(x for x in o.splitlines() if b"diagnostic" not in x) for o in made.stan_outputs
     )
-    with pytest.raises(sk.InputError, match="the fit holds no gradients"):
+    with pytest.raises(sk.InputError, match="the fit contains no gradients"):
         sk.from_pystan(made)
     with pytest.raises(sk.UsageError, match=r"PyStan 3.* got dict"):
         sk.from_pystan({})
@@ -127,5 +127,5 @@ def test_a_model_that_did_not_make_the_fit(free):
 def test_without_pystan_a_model_cannot_be_called(free, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpstan", None)
     monkeypatch.setitem(sys.modules, "httpstan.models", None)
-    with pytest.raises(sk.MissingDependencyError, match=r"PyStan .*pip install 'steinkit\[pystan\]'"):
+    with pytest.raises(sk.MissingDependencyError, match=r"PyStan .*pip install -e '.\[pystan\]'"):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={}))

@@ -15,7 +15,7 @@ ERRORS = np.array([15.0, 10.0, 16.0])
 
 def test_without_pytorch_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(sk.MissingDependencyError, match=r"PyTorch .*pip install 'steinkit\[torch\]'"):
+    with pytest.raises(sk.MissingDependencyError, match=r"PyTorch .*pip install -e '.\[torch\]'"):
         sk.from_torch(lambda x: x, np.zeros((3, 2)))
 
 

@@ -90,7 +90,7 @@ def test_two_files_do_not_share_a_module(tmp_path):
         ("targt", sk.UsageError, '''no attribute 'targt' [(]did you mean "target"'''),
         ("zzz", sk.UsageError, "no attribute 'zzz'; it defines (?!.*(np|sk)\\b).*make"),
         ("number", sk.UsageError, "got int"),
-        ("two", sk.UsageError, "got a function of 2 parameters"),
+        ("two", sk.UsageError, "got a function of 2 parameters.*functools.partial"),
         ("make_number", sk.UsageError, "got int"),
         ("make_nothing", sk.InputError, r"model\.py, line 25 raised ZeroDivisionError: division by zero"),
     ],

@@ -1,6 +1,6 @@
 """Measures of sample quality by name.
 
-They have one signature, for `score`, `compare`, `curve` and `sweep`.
+The measures have the same signature, and `score`, `compare`, `curve` and `sweep` use them.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
     sliced        sliced graph Stein discrepancy   any dimension    certified bracket
@@ -11,8 +11,9 @@ They have one signature, for `score`, `compare`, `curve` and `sweep`.
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
     ess           effective sample size            any dimension    an estimate; needs no target
 
-All but the last are distances of the sample from its target: smaller is better. The effective sample size is the number
-of independent draws with the same precision. It does not detect bias, because it does not depend on the target.
+All measures except the last are distances of the sample from its target, so smaller values are better. The effective
+sample size is the number of independent draws with the same precision. It does not detect bias, because it does not
+depend on the target.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _kernel(
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 
-    settings |= {"statistic": statistic, "squared": statistic == "u"}  # a U-statistic can be negative
+    settings |= {"statistic": statistic, "squared": statistic == "u"}  # because a U-statistic can be negative
     return kernel_stein_discrepancy(sample, target, kernel=scaled_kernel(kernel, kernel_scale), **settings)
 
 
@@ -141,7 +142,7 @@ def measure_names() -> tuple[str, ...]:
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure of a name.
+    """Return the measure with this name.
 
     Raises
     ------
@@ -155,9 +156,10 @@ def find_measure(name: str) -> Measure:
 def default_measure(dim: int, *, operator: object = None) -> str:
     """Return the name of the default measure in a dimension.
 
-    In one and two dimensions it is the graph Stein discrepancy, which is the most sensitive. In higher dimensions that
-    discrepancy saturates at common sample sizes, and then prefers samples that are too narrow. The sliced discrepancy
-    does not. With an operator other than Langevin's, the default is the graph Stein discrepancy in any dimension.
+    In one and two dimensions, the default is the graph Stein discrepancy, which is the most sensitive measure. In more
+    dimensions, this discrepancy saturates at common sample sizes, and then prefers samples that are too narrow. The
+    sliced discrepancy does not saturate. With an operator other than Langevin's, the default is the graph Stein
+    discrepancy in any dimension.
     """
     return "graph" if dim <= 2 or operator is not None else "sliced"
 
@@ -168,7 +170,7 @@ def all_options() -> dict[str, Option]:
 
 
 def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
-    """Require that one of the chosen measures reads each setting.
+    """Check that at least one of the chosen measures has each setting.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings that affect values, as JSON stores them.
 
-    An operator is replaced by its fingerprint in a record.
+    A record contains the fingerprint of an operator in its place.
     """
     return {
         name: recorded(option.checked(settings.get(name, option.default)))
@@ -229,7 +231,8 @@ def take_measure(
         One of `measure_names`.
     sample : Sample
     target : Target, optional
-        Target distribution; not needed for "ess", or if the sample stores scores and the measure is not "wasserstein".
+        Target distribution. It is not required for "ess". It is also not required if the sample stores scores and the
+        measure is not "wasserstein".
     settings : mapping, optional
         Settings by name, possibly of several measures.
     **changes
@@ -238,7 +241,7 @@ def take_measure(
     Raises
     ------
     UsageError, InputError, SolverError
-        As the function of the measure does.
+        See the function of the measure.
 
     Examples
     --------

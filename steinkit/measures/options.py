@@ -1,11 +1,11 @@
 """Measures and their settings as options, and the units of samples.
 
-The options of a measure declare its settings once. The options of the command line, the keys of the table [run] of a
-sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from them.
+The options of a measure declare its settings in one place. The options of the command line, the keys of the table [run]
+of a sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from them.
 
-A single sample is measured in its own standard deviations, and independent reference samples in theirs. Several
-samples, and the cells of a sweep, share one scale. With a diffusion operator, a function of raw coordinates, the units
-are raw.
+A single sample is measured in units of its own standard deviations, and so is each independent reference sample.
+Several samples, and the cells of a sweep, share one scale. With a diffusion operator, which is a function of raw
+coordinates, the units are raw.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNIT_WORDS = ("own", "reference", "raw")
 def imported(path: str) -> Callable[..., Any]:
     """Return a function that imports and calls a function of steinkit.
 
-    The import of the function, given as "module.name", takes place in the first call.
+    The argument "module.name" states the function, which is imported in the first call.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -57,25 +57,28 @@ class Option:
     default : object
         Default value.
     help : str or callable
-        A line of help without its period, or a function that returns it. Empty if the command line has no such option.
+        A line of help without its period, or a function that returns such a line. It is empty if the command line has
+        no such option.
     read : callable
-        Converts text of the command line: a Python type, or a function that raises ValueError with the expected form.
+        Converter for text of the command line, which is a Python type, or a function that raises ValueError with the
+        expected form.
     choices : callable, optional
-        Returns the allowed words.
+        Function that returns the allowed words.
     flag : str
-        Name on the command line, if it is not that of the setting.
+        Name on the command line, if it differs from the name of the setting.
     metavar : str, optional
         Name of the value in ``--help``.
     changes_value : bool
-        False if the setting affects only the cost: records do not include it, and sweeps have no such key.
+        False if the setting affects only the cost. Records do not include such a setting, and sweeps have no key for
+        it.
     of_solver : bool
         True if the setting affects the computation of a value, but not its definition.
     default_text : str
         Description of the default, if `default` is None and the value is chosen later.
     may_be_object : bool
-        True if values may be other than numbers, text and lists of these.
+        True if values may be other than numbers, text, and lists of these.
     checked : callable
-        Returns a value in its standard form, or raises UsageError.
+        Function that returns a value in its standard form, or raises UsageError.
     """
 
     default: Any = None
@@ -191,20 +194,20 @@ class Measure:
     name, title : str
         Name on the command line, and name in sentences.
     function : callable, (sample, target, **settings) -> Measurement
-        Function that measures a sample against a target; a setting of None stands for the function's own default.
+        Function that measures a sample against a target. A setting of None stands for the default of the function.
     options : mapping of str to Option
         Settings of the measure.
     smaller_is_better : bool
-        True for a distance from the target.
+        True if the measure is a distance from the target.
     claim : {"proved", "found", "estimated"}
-        Claim of its values: a proved bracket, one that is partly extrapolated, or no bracket.
+        Claim of its values. It is a proved bracket, a bracket that is partly extrapolated, or no bracket.
     needs : {"draws", "scores", "target"}
-        Input of the measure. A measure of the draws alone cannot detect bias.
+        Input that the measure requires. A measure that requires only draws cannot detect bias.
     has_picture : bool
         True if `steinkit.plots.picture` draws its results.
     refuses : mapping of str to str
-        Settings of other measures that contradict this one, and the reasons. A measure that needs scores and has no
-        option "operator" refuses an operator.
+        Settings of other measures that contradict this one, with the reasons. If a measure requires scores and has no
+        option "operator", it refuses an operator.
     """
 
     name: str
@@ -225,24 +228,24 @@ class Measure:
 
     @property
     def preference(self) -> str:
-        """Text on the better values: "smaller is better"."""
+        """Text on the better values, such as "smaller is better"."""
         return f"{'smaller' if self.smaller_is_better else 'larger'} is better"
 
     @property
     def better(self) -> str:
-        """Claim for a sample with a disjoint, better bracket: "proved better"."""
+        """Claim for a sample with a disjoint, better bracket, such as "proved better"."""
         return f"{self.claim} better" if self.has_bracket else "better"
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """All settings that the measure refuses, and the reasons."""
+        """All settings that the measure refuses, with the reasons."""
         if self.needs == "draws" or "operator" in self.options:
             return self.refuses
         reason = f"measure {self.name} supports only the Langevin operator; operator= is for graph and ksd"
         return {"operator": reason, **self.refuses}
 
     def take(self, sample: Sample, target: Target | None, given: Mapping[str, Any]) -> Measurement:
-        """Measure a sample with the settings of this measure among those given.
+        """Measure a sample with those of the given settings that the measure has.
 
         Raises
         ------
@@ -282,21 +285,24 @@ def units_of_one(
 def units_of_several(
     samples: Iterable[Sample], target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[Units | None, tuple[str, ...]]:
-    """Return the common scale of samples, None without samples, and notes on it.
+    """Return the common scale of samples, and notes on it.
+
+    The scale is None without samples.
 
     If the target has no sampler, the scale is that of the first sample without constant coordinates.
 
     Raises
     ------
     UsageError, InputError
-        As `steinkit.units.common_units` does.
+        See `steinkit.units.common_units`.
     """
     from steinkit.scored_sample import named_after
     from steinkit.units import common_units, is_open
 
     require_target(target, optional=True)
     dim = None if target is None else target.dim
-    pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]  # measures refuse the others
+    # the measures refuse the others
+    pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]
     if not pilots:
         return None, ()
     units, pilot, source, notes = settings.get("units"), pilots[0], target, tuple[str, ...]()
@@ -313,14 +319,14 @@ def units_of_several(
 
 
 def read_units(path: str | os.PathLike[str]) -> Any:
-    """Return a word for units, or read the units in a JSON file.
+    """Return a word for units, or the units in a JSON file.
 
-    The file holds a scale, or a result with the key "units".
+    The file contains a scale, or a result with the key "units".
 
     Raises
     ------
     InputError
-        If the file cannot be read or holds no units.
+        If the file cannot be read or contains no units.
     """
     if path in UNIT_WORDS:
         return path
@@ -331,7 +337,7 @@ def read_units(path: str | os.PathLike[str]) -> Any:
         found = found["units"]
     if not isinstance(found, dict) or "scale" not in found:
         raise InputError(
-            f'units {path}: the file must hold {{"scale": {{"NAME": NUMBER, ...}}}}, or a document with such "units"'
+            f'units {path}: the file must contain {{"scale": {{"NAME": NUMBER, ...}}}}, or a document with such "units"'
         )
     return found
 
@@ -339,7 +345,7 @@ def read_units(path: str | os.PathLike[str]) -> Any:
 def _constant(sample: Sample) -> list[str]:
     """Return the names of constant coordinates.
 
-    These are equal in all draws with positive weight.
+    These coordinates are equal in all draws with positive weight.
     """
     points = sample.points if sample.weights is None else sample.points[sample.weights > 0.0]
     return [sample.names[j] for j in np.flatnonzero((points == points[0]).all(axis=0))]

@@ -36,17 +36,17 @@ class Scores(Result):
     Attributes
     ----------
     sample : Sample
-        The sample, with the names of the target if it had none.
+        The sample. If it had no names, it has the names of the target.
     measurements : tuple of Measurement
     references : mapping of str to Reference
         Values of exact samples, by measure.
     verdict : Verdict or None
     unjudged : str or None
-        Reason of a missing verdict; None if no verdict was requested.
+        Reason of a missing verdict. It is None if no verdict was requested.
     warnings : tuple of str
         Limitations of the results.
     origin : Origin or None
-        Command that made the result, if any.
+        Command that generated the result, if any.
     """
 
     sample: Sample
@@ -59,7 +59,7 @@ class Scores(Result):
 
     @property
     def units(self) -> Units | None:
-        """Units of the measures; None if none of them has units."""
+        """Units of the measures, or None if no measure has units."""
         return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
     @property
@@ -74,7 +74,7 @@ class Scores(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as a JSON document.
 
-        The item "reference" is that of the first measure that has one.
+        The item "reference" contains the reference of the first measure that has one.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Scores(Result):
         }
 
     def headline(self) -> str:
-        """State the verdict, or without one the value of the first measure."""
+        """State the verdict, or the value of the first measure if there is no verdict."""
         if self.verdict is not None:
             return self.verdict.headline()
         first = self.measurements[0]
@@ -105,7 +105,7 @@ class Scores(Result):
     def statements(self) -> tuple[Statement, ...]:
         """State the verdict and every measure.
 
-        Without a reference and a verdict, the statements include a caution.
+        If there is neither a reference nor a verdict, the statements include a caution.
         """
         found: list[Statement] = []
         if self.verdict is not None:
@@ -133,18 +133,18 @@ class Scores(Result):
         return (*(each for each in known if each[1]), *super().facts())
 
     def summary(self, *, everything: bool = False) -> str:
-        """Report whether the draws may be used, and every measure.
+        """Report the verdict and every measure.
 
         Parameters
         ----------
         everything : bool
-            True to include all findings, tests and limits, the computation of each number, and all parameters instead
-            of the ten worst.
+            If True, the text includes all findings, tests and limits, the computation of each number, and all
+            parameters instead of the ten with the largest bias.
 
         Returns
         -------
         str
-            Text as ``steinkit score`` prints it.
+            The text of ``steinkit score``.
         """
         blocks = [one_line(self.subject or "The sample")]
         blocks += verdict_blocks(self.verdict, self.unjudged, everything=everything)

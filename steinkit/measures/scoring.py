@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 
 LEVEL = 0.01
-"""Default level: a verdict rejects samples with a smaller p-value."""
+"""Default level. A verdict rejects samples with a smaller p-value."""
 _REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by far more
 
 
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
     ----------
     verdict : Verdict or None
     unjudged : str or None
-        Reason of a missing verdict; None if no verdict was requested.
+        Reason of a missing verdict. It is None if no verdict was requested.
     """
 
     verdict: Verdict | None = None
@@ -67,16 +67,16 @@ class ComparedSample:
     ----------
     name : str
     sample : Sample, optional
-        None if the draws could not be read.
+        The sample, or None if the draws could not be read.
     measurements : mapping of str to Measurement
         Results by measure.
     errors : mapping of str to SteinkitError
         Errors of the other measures.
     verdict : Verdict or None
     unjudged : str or None
-        Reason of a missing verdict; None if no verdict was requested.
+        Reason of a missing verdict. It is None if no verdict was requested.
     effective : int or None
-        Effective size of the exact samples for comparison; None without them.
+        Effective size of the exact samples for comparison, or None if there are none.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ComparedSample:
 
     @property
     def draws(self) -> int:
-        """Number of draws; 0 if these could not be read."""
+        """Number of draws, or 0 if these could not be read."""
         return 0 if self.sample is None else len(self.sample)
 
     @property
@@ -112,7 +112,7 @@ class ComparedSample:
 class Scored(NamedTuple):
     """Samples with their results.
 
-    The results include values of exact samples by measure, and the reasons of missing ones.
+    The results include the values of exact samples by measure, and the reasons of missing values.
     """
 
     samples: list[ComparedSample]
@@ -133,7 +133,7 @@ class Judging:
     looks : int
         Number of analyses of a growing run.
     score_batch : int, optional
-        Data points per score; by default all.
+        Number of data points per score. By default, all data points are used.
     """
 
     level: float = LEVEL
@@ -153,9 +153,9 @@ class Judging:
         ----------
         sample : Sample
         target : Target, optional
-            Target distribution. Without it, and without stored scores, there is no verdict, and no warning.
+            Target distribution. If there is neither a target nor stored scores, there is no verdict and no warning.
         settings : mapping
-            Settings of the measures. "bounds" also applies to the verdict.
+            Settings of the measures. The setting "bounds" also applies to the verdict.
         rng : int, numpy.random.Generator or None
         """
         from steinkit.diagnosis.verdict import verdict
@@ -184,9 +184,11 @@ def score_sample(
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
-    """Measure and judge a sample, and measure exact samples for reference.
+    """Compute the measures and the verdict of a sample.
 
-    If the verdict or a reference fails, a warning gives the reason.
+    Exact samples are measured for reference.
+
+    If the verdict or a reference fails, a warning states the reason.
 
     Parameters
     ----------
@@ -194,18 +196,19 @@ def score_sample(
     target : Target, optional
     measures : sequence of Measure
     settings : mapping
-        Settings by name. The measures, references and the verdict share "max_seconds".
+        Settings by name. The measures, the references and the verdict share "max_seconds".
     exact : int or LongRun
-        Number of independent samples to measure, of the sample's effective size, or a run with blocks of this size.
+        Number of independent samples to measure, each with the effective size of the sample. Alternatively, a run that
+        is divided into blocks of this size.
     judging : Judging, optional
-        Options of the verdict; by default there is none.
+        Options of the verdict. By default, there is no verdict.
     rng : int, numpy.random.Generator or None
         Random seed of the independent samples and of the verdict.
 
     Raises
     ------
     UsageError, InputError, SolverError
-        As the measures do.
+        See the functions of the measures.
     """
     names = tuple(measure.name for measure in measures)
     with time_limit(settings.get("max_seconds")), watched(settings.get("progress", False)), warnings.catch_warnings():
@@ -232,9 +235,11 @@ def score_samples(
     judging: Judging | None,
     rng: Seed,
 ) -> Scored:
-    """Measure and judge samples, and measure exact samples for reference.
+    """Compute the measures and the verdicts of samples.
 
-    Exact samples have the effective sizes of the samples. See `score_sample`.
+    Exact samples are measured for reference.
+
+    The exact samples have the effective sizes of the samples. See `score_sample`.
 
     Raises
     ------
@@ -247,7 +252,7 @@ def score_samples(
     steps = len(samples) * len(measures)
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
     found: list[ComparedSample] = []
-    several = len(samples) > 1  # the progress of one sample is that of its measures
+    several = len(samples) > 1  # for one sample, the measures report the progress
     own = {**settings, "progress": not several and settings.get("progress", False)}
     with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
         for name, each in samples.items():
@@ -297,7 +302,7 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
     Raises
     ------
     UsageError
-        If it has no sampler, or the bounds are not its own.
+        If the target has no sampler, or if the bounds are not its own.
     """
     truncated = settings.get("bounds") is not None and target is not None and target.bounds is None
     if target is None or not target.can_sample or truncated:
@@ -311,14 +316,14 @@ def _reference(
 ) -> Reference:
     """Measure exact samples of n effective draws.
 
-    Settings are those of the measured samples. The tolerance is at least 1e-3.
+    The settings are the same as for the measured samples. The tolerance is at least 1e-3.
     """
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
     shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
-    if units is not None:  # if a sample is measured in its own units, so are the exact ones
+    if units is not None:  # if a sample is measured in its own units, the exact samples are measured in theirs
         shared["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=shared)
     progress = settings.get("progress", False)

@@ -1,7 +1,7 @@
 """Figures of results.
 
-Most functions draw on the Axes given, or on those of a new pyplot figure, and return the Axes. `picture` and `biases`
-return a Figure.
+Most functions draw on the given Axes, or on those of a new pyplot figure, and return the Axes. The functions `picture`
+and `biases` return a Figure.
 """
 
 import lazy_loader

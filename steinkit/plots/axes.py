@@ -1,8 +1,10 @@
-"""Style of all figures: colors, fonts, axes, legends, labels, and output as SVG.
+"""Style of all figures, and output as SVG.
 
-Colors come from the palette of Okabe and Ito (2008) or resemble it. Markers, dashes and hatches repeat the information
-for curves that cross and for print in gray. Figures are narrow and their fonts large, because pages are also read on
-screens that are 390 pixels wide.
+The style includes colors, fonts, axes, legends and labels.
+
+The colors come from the palette of Okabe and Ito (2008) or resemble it. Markers, dashes and hatches repeat the
+information for curves that cross and for print in gray. Figures are narrow and their fonts are large, because pages are
+also read on screens that are 390 pixels wide.
 
 References
 ----------
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-WIDTH = 5.2  # inches; letters remain legible if the figure is shown 390 pixels wide
+WIDTH = 5.2  # in inches; letters remain legible if the figure is shown 390 pixels wide
 BLUE, RED, GRAY, DARK = "#0072B2", "#D55E00", "0.74", "0.35"
 HATCH, ALPHA = "////", 0.6
 STYLE: Any = {
@@ -45,13 +47,13 @@ STYLE: Any = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may contain $
 }
-_LONG_LABEL = 26  # letters of a legend in two columns
-_LEGEND_DROP = 0.5  # inches below the axis, clear of its label
-_CROWDED = 20.0  # ratio of the limits of an axis; below it ticks at 1, 2 and 5 times powers of ten fit
+_LONG_LABEL = 26  # number of letters of a legend in two columns
+_LEGEND_DROP = 0.5  # in inches below the axis, clear of its label
+_CROWDED = 20.0  # ratio of the limits of an axis; below it, ticks at 1, 2 and 5 times powers of ten fit
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that draws, to apply `STYLE`."""
+    """Decorate a drawing function, so that it applies `STYLE`."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -74,7 +76,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 @in_style
 def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
-    """Return a figure of this size in inches, after calling ``draw(ax=...)``.
+    """Return a figure of this size in inches, drawn by ``draw(ax=...)``.
 
     The figure is not registered with pyplot.
     """
@@ -108,7 +110,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
     """Add a legend below the label of the horizontal axis.
 
-    By default it lists the labeled artists, each label once.
+    By default, it lists the labeled artists, each label once.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -130,7 +132,7 @@ def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
 def logarithmic(ax: Any, which: str) -> None:
     """Make axes "x", "y" or "xy" logarithmic, with few labels.
 
-    Labels are plain numbers. Call this function after drawing.
+    Labels are plain numbers. This function must be called after drawing.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -174,18 +176,19 @@ class Look(NamedTuple):
 def look(number: int) -> Look:
     """Return the color, marker and dashes of one of several curves.
 
-    Any two of the first five colors differ in hue, also for readers with protanopia or deuteranopia, and in lightness,
-    for print in gray. Colors repeat after five curves, pairs of marker and dashes after 56.
+    Any two of the first five colors differ in hue, also for readers with protanopia or deuteranopia. They also differ
+    in lightness, for print in gray. Colors repeat after five curves, and pairs of marker and dashes repeat after 56
+    curves.
 
     Parameters
     ----------
     number : int
-        Number of the curve, from 0.
+        Number of the curve, counted from 0.
 
     Returns
     -------
     Look
-        Fields `color`, `marker` and `linestyle`, as ``ax.plot`` takes them.
+        Style with the fields `color`, `marker` and `linestyle`, as ``ax.plot`` takes them.
 
     Raises
     ------
@@ -213,7 +216,7 @@ def wrapped(name: str, longest: int) -> str:
 
 
 def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None, longest_name: int = 24) -> None:
-    """Draw a bar per coordinate, largest on top.
+    """Draw a bar per coordinate, with the largest bar on top.
 
     Error bars are certified brackets.
 
@@ -223,9 +226,9 @@ def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None,
         Contributions of the coordinates.
     ax : matplotlib Axes
     most : int, optional
-        Number of bars; all if not given.
+        Number of bars. By default, all coordinates have a bar.
     longest_name : int
-        Letters per line of a name.
+        Number of letters per line of a name.
     """
     shown = sorted(terms, key=lambda each: -each.value)[:most]
     values, lower, upper = (np.array([getattr(each, name) for each in shown]) for name in ("value", "lower", "upper"))
@@ -244,7 +247,9 @@ _MANY_MARKS = 300  # a scatter plot with more markers becomes an image
 
 
 def svg(figure: Figure) -> bytes:
-    """Return a figure as SVG on white; equal figures give the same bytes.
+    """Return a figure as SVG on white.
+
+    Equal figures give the same bytes.
 
     Letters are stored as outlines, so they are the same on every machine. A scatter plot of many points becomes an
     image inside the SVG.

@@ -1,4 +1,4 @@
-"""Figures of curves with their rates, and of the ranking of samples."""
+"""Figures of convergence curves with their rates, and of rankings of samples."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from steinkit.text import compact
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RATE = -0.5  # of independent draws
+_RATE = -0.5  # the rate of independent draws
 _GUIDE = "rate of independent draws (-0.5)"
-_DECADES = 20.0  # ratio of the limits from which the axis is logarithmic
+_DECADES = 20.0  # if the ratio of the limits exceeds this value, the axis is logarithmic
 
 
 @in_style
@@ -45,14 +45,14 @@ def curve(
     ax : matplotlib Axes, optional
         Axes for the curve, which several curves may share. By default, a new pyplot figure is created.
     label : str, optional
-        Name of the curve in the legend, which adds its rate; by default the title of the measure.
+        Name of the curve in the legend, which also shows its rate. The default is the title of the measure.
     color, marker : str
-        Color and marker of the curve; see `steinkit.plots.look`.
+        Color and marker of the curve. See `steinkit.plots.look`.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the curve is drawn.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
 
     A band shows the range of independent samples.
 
-    Samples that the measure does not rank are the last ones, drawn as gray rings.
+    Samples that the measure does not rank come last and are drawn as gray rings.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     measure : str, optional
-        Measure of the ranking; by default the first one of the comparison.
+        Measure of the ranking. The default is the first measure of the comparison.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the ranking is drawn.
 
     Raises
     ------

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST = 10  # quantities
-_LONGEST = 24  # letters of a name
-_SHIFT = 0.16  # rows between the values before and after repair
+_MOST = 10  # number of quantities
+_LONGEST = 24  # number of letters of a name
+_SHIFT = 0.16  # distance, in rows, between the values before and after repair
 
 
 @in_style
 def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
-    """Plot the ten largest biases with margins of error.
+    """Plot the ten largest biases with their margins of error.
 
-    Biases of means are on the left, those of standard deviations on the right.
+    The biases of means are on the left, and those of standard deviations are on the right.
 
-    Hollow gray markers have a margin that is not reliable.
+    Hollow gray markers indicate margins that are not reliable.
 
     Parameters
     ----------
@@ -129,16 +129,16 @@ def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
     return ax
 
 
-_CHANCE = 2.0  # standard errors, about the 95 % point of a normal
+_CHANCE = 2.0  # in standard errors; about the 95 % point of a normal distribution
 
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
-    """Plot the findings of a verdict, largest on top.
+    """Plot the findings of a verdict, with the largest one on top.
 
-    Findings are in standard errors, with 95 % intervals.
+    The findings are in standard errors, with 95 % intervals.
 
-    The gray band is the range explained by chance. A verdict without findings has a note in their place.
+    The gray band is the range that chance explains. For a verdict without findings, the figure contains a note.
 
     Parameters
     ----------

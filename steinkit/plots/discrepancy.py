@@ -1,21 +1,23 @@
 """Figures of a graph Stein discrepancy.
 
-They show where the sample has too many draws, and where too few.
+The figures show where the sample has too many draws, and where it has too few.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
-D. It is chosen to be the worst function for the sample, so exact samples also have a positive D and draws where h is
-large. If exact samples of this size have the discrepancy R, the excess is D - R, and the draws marked as too many are
+D. The function h is the worst one for the sample. Therefore, exact samples also have a positive D, and draws where h is
+large. If exact samples of this size have the discrepancy R, the excess is D - R. The draws marked as too many are
 
-    the smallest set of draws with terms w_i h(x_i) that sum to the excess: the draws where h is at least some t > 0.
+    the smallest set of draws with terms w_i h(x_i) that sum to the excess. These are the draws where h is at least some
+    t > 0.
 
-By the same measure, there are too few draws where h is at most -t. All other draws are gray, because their h is within
-the range of exact samples. If D is at most R, all draws are gray.
+By the same rule, there are too few draws where h is at most -t. All other draws are gray, because their h is within the
+range of exact samples. If D is at most R, all draws are gray.
 
-R is the largest value of the exact samples of a `Reference`. Given a `Verdict`, R is D if the verdict finds no bias.
-If it finds bias, R is D sqrt(m / ESS): m independent draws, the verdict's `ksd_equivalent_draws`, have the kernel
-discrepancy of the sample, exact draws that mix as well are worth ESS independent ones, and a discrepancy decreases as
-n^-1/2. Without a reference or verdict, R is D / 2, and the fewest draws that carry half of the discrepancy are marked,
-even in exact samples. R is also D / 2 if the verdict rejects a sample that has the kernel discrepancy of exact draws.
+The value R is the largest value of the exact samples of a `Reference`. Given a `Verdict` that finds no bias, R is D. If
+the verdict finds bias, R is D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. The reason is that m
+independent draws have the kernel discrepancy of the sample. Exact draws that mix equally well correspond to ESS
+independent draws, and a discrepancy decreases as n^-1/2. Without a reference or verdict, R is D / 2. The smallest set
+of draws that contributes half of the discrepancy is then marked, even in exact samples. R is also D / 2 if the verdict
+rejects a sample that has the kernel discrepancy of exact draws.
 """
 
 from __future__ import annotations
@@ -49,13 +51,13 @@ if TYPE_CHECKING:
 Standard: TypeAlias = Reference | Verdict | None
 
 TOO_MANY, TOO_FEW = "too many draws", "too few draws"
-_HALF = 0.5  # of the discrepancy, the share assumed for exact samples if their values are not known
+_HALF = 0.5  # fraction of the discrepancy that is assumed for exact samples if their values are not known
 
 
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
     """Return the ratio R / D of exact samples to the sample, at most 1.
 
-    R is the discrepancy of exact samples, and D that of the sample.
+    The discrepancy of exact samples is R, and that of the sample is D.
 
     Parameters
     ----------
@@ -80,16 +82,16 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """Return the smallest h of the draws that carry the excess.
+    """Return the smallest h of the draws that contribute the excess.
 
-    It is infinite if there is no excess.
+    The result is infinite if there is no excess.
 
     Parameters
     ----------
     h : ndarray, shape (n,)
         Test function at the draws, or its mean over groups of draws.
     weights : ndarray, shape (n,)
-        Weights of these, with sum 1.
+        Weights of these values, which sum to 1.
     share : float
         Ratio R / D from `exact_share`.
     """
@@ -129,7 +131,7 @@ def stein_function(
 ) -> Axes:
     """Plot the test function h and the Stein function g in one dimension.
 
-    Areas show where there are too many and too few draws; see `draws`. Ticks along the axis are the draws.
+    Areas show where there are too many and too few draws. See `draws`. Ticks along the axis are the draws.
 
     Parameters
     ----------
@@ -138,14 +140,14 @@ def stein_function(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples; see `draws`.
+        Source of the values of exact samples. See `draws`.
     legend : bool
-        True to add a legend below the axis.
+        If True, a legend is added below the axis.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def stein_function(
     >>> from matplotlib.figure import Figure
     >>> result = sk.graph_stein_discrepancy([-1.0, 0.5, 3.0], sk.targets.Normal([0.0]))
     >>> sk.plots.stein_function(result, Figure().add_subplot()).get_ylabel()
-    'g, h'
+    'test function h, Stein function g'
     """
     ax = axes_or_new(ax)
     points, weights = result.sample.points[:, 0], result.sample.weights
@@ -167,7 +169,7 @@ def stein_function(
     ax.fill_between(x, 0.0, h, where=h <= -t, color=BLUE, alpha=ALPHA, linewidth=0.0, hatch=HATCH)
     ax.plot(x, np.full(len(x), 0.02), "|", color="0.5", markersize=7.0, transform=ax.get_xaxis_transform())
     ax.set_xlabel(result.sample.names[0])
-    ax.set_ylabel("g, h")
+    ax.set_ylabel("test function h, Stein function g")
     if legend:
         legend_below(ax, [*ax.get_legend_handles_labels()[0], *key()])
     return ax
@@ -186,9 +188,9 @@ def draws(
     The axes are the two coordinates that contribute most.
 
     Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R that of an exact sample of
-    the same size, and h the test function. Orange triangles mark the draws where h is at least some t, the smallest
-    set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too few draws. All
-    other draws are gray, and all draws are gray if D is at most R.
+    the same size, and h the test function. Orange triangles mark the draws where h is at least some t. They are the
+    smallest set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too few
+    draws. All other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------
@@ -197,16 +199,17 @@ def draws(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of R: the largest value of independent samples of the same size (`steinkit.reference_discrepancy`), or
-        for a verdict D sqrt(`ksd_equivalent_draws` / ESS) if it finds bias, and D if it finds none. By default R is
-        D / 2: the fewest draws that carry half of the discrepancy are marked, even in exact samples.
+        Source of R. For a `Reference`, R is the largest value of independent samples of the same size
+        (`steinkit.reference_discrepancy`). For a verdict, R is D sqrt(`ksd_equivalent_draws` / ESS) if it finds bias,
+        and D if it finds none. By default, R is D / 2, and the smallest set of draws that contributes half of the
+        discrepancy is marked, even in exact samples.
     legend : bool
-        True to add a legend below the axis.
+        If True, a legend is added below the axis.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -254,7 +257,7 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -270,10 +273,11 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     return ax
 
 
-_SHARES = (0.99, 0.9, 0.5)  # of the target inside each contour
+_SHARES = (0.99, 0.9, 0.5)  # fractions of the mass of the target inside the contours
 _GRAYS, _LINES = ("0.95", "0.89", "0.82"), (0.6, 0.8, 1.1)
-_POINTS = 120  # per side of the grid of the density
-_FALL = 9.0  # the contours need densities within exp(-9) of the largest one: a normal has 1e-4 of its mass beyond
+_POINTS = 120  # number of cells per side of the grid of the density
+# the contours require densities within exp(-9) of the largest one; a normal distribution has 1e-4 of its mass beyond
+_FALL = 9.0
 
 
 def draws_with_density(
@@ -288,8 +292,8 @@ def draws_with_density(
 
     The contours enclose 50, 90 and 99 % of the target's mass.
 
-    The contours need two dimensions and a log density; otherwise only the draws are shown, as by `draws`. The density
-    is evaluated near the draws, so modes far from them are missing.
+    The contours require two dimensions and a log density. Otherwise, only the draws are shown, as by `draws`. The
+    density is evaluated near the draws, so modes that are far from them are missing.
 
     Parameters
     ----------
@@ -300,14 +304,14 @@ def draws_with_density(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples; see `draws`.
+        Source of the values of exact samples. See `draws`.
     legend : bool
-        True to add a legend below the axis.
+        If True, a legend is added below the axis.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -328,7 +332,7 @@ def draws_with_density(
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Return the log density of a two-dimensional target on a grid.
 
-    The result is x, y and the log density, shape (y, x). The grid holds the target's mass.
+    The result is x, y and the log density, shape (y, x). The grid contains the mass of the target.
 
     A box around the draws is doubled, at most eight times, until the density is negligible at its sides.
     """
@@ -341,7 +345,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
         low, high = np.maximum(low - margin, bounds[:, 0]), np.minimum(high + margin, bounds[:, 1])
         *_, values = _grid(target, low, high)
         if not -math.inf < values.max() < math.inf:
-            return None  # a pole, or no density near the draws
+            return None  # the density has a pole, or no mass near the draws
         large = values > values.max() - _FALL
         kept = [np.flatnonzero(large.any(axis=axis)) for axis in (0, 1)]
         at_low, at_high = ([k[end] == edge for k in kept] for end, edge in ((0, 0), (-1, _POINTS - 1)))
@@ -353,7 +357,10 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
 
 
 def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return midpoints of cells, which are not at a bound, and the log density there."""
+    """Return midpoints of cells and the log density at them.
+
+    The midpoints are not at a bound.
+    """
     x, y = (low + (np.arange(_POINTS)[:, None] + 0.5) / _POINTS * (high - low)).T
     points = np.column_stack([part.ravel() for part in np.meshgrid(x, y)])
     values = np.nan_to_num(target.log_density(points), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
@@ -361,11 +368,11 @@ def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Fl
 
 
 def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
-    """Draw the smallest regions that hold given shares of the target."""
+    """Draw the smallest regions that contain given fractions of the target."""
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # distinct, and slightly lower: a constant density equals its only level
+    # the levels are distinct and slightly lower, because a constant density equals its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

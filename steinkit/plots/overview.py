@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_NAMED = 10  # coordinates or moments in an alternative text
-_MOST_BARS = 12  # coordinates
+_MOST_NAMED = 10  # number of coordinates or moments in an alternative text
+_MOST_BARS = 12  # number of coordinates
 _H = "mean 0 under the target; its mean over the draws is the discrepancy"
-_DENSITY = " Gray regions hold 50, 90 and 99% of the target."
+_DENSITY = " Gray regions contain 50, 90 and 99% of the target."
 _BIASES = "The largest biases with 95% margins of error. Hollow gray markers have margins that are not reliable."
 _MOMENTS = (
     "One row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
@@ -47,7 +47,7 @@ _MOMENTS = (
 
 
 def picture(result: Result) -> Figure:
-    """Draw the most informative figure of a result, with its subject and headline.
+    """Draw the most informative figure of a result, with its title.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def picture(result: Result) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Figure that is not registered with pyplot; save it with ``figure.savefig``.
+        Figure that is not registered with pyplot. It can be saved with ``figure.savefig``.
 
     Raises
     ------
     UsageError
-        If such a result has no figure.
+        If the result has no figure.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
     Returns
     -------
     tuple of Picture
-        The figures, the most informative one first; empty if the result has no figures.
+        The figures, beginning with the most informative one. The tuple is empty if the result has no figures.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
 def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
     """Return the figures of a measure.
 
-    They show its test function and the contribution of each coordinate.
+    The figures show the test function of the measure and the contribution of each coordinate.
     """
     if isinstance(result, MomentSteinDiscrepancy):
         alt = f"{sentence('; '.join(map(str, result.largest_moments[:_MOST_NAMED])))}."

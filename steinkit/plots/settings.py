@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SIZE, _BOTH = (5.2, 4.0), 1.4  # inches: text remains legible at a width of 400 pixels
+_SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 400 pixels
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # color and line style of the two criteria
 _CHOSEN, _OTHER = "#D55E00", "0.7"
-_LINE = 34  # letters in a line of a vertical axis label
-_MARKS = "osD^vP<>"  # one for each combination of the other parameters
+_LINE = 34  # number of letters in a line of a vertical axis label
+_MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
 
 def selection(
@@ -43,8 +43,8 @@ def selection(
 
     The measures are a discrepancy and the effective sample size.
 
-    Lines are medians over the seeds, bands their bootstrap intervals, and bars their certified brackets. A star marks
-    the best setting, and rings mark its ties.
+    Lines are medians over the seeds, bands are their bootstrap intervals, and bars are their certified brackets. A star
+    marks the best setting, and rings mark its ties.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ def selection(
     parameter : str
         Parameter of the horizontal axis. Each combination of the other parameters has a separate line.
     ax : matplotlib Axes, optional
-        Axes to draw in. By default, a new pyplot figure is created.
+        Axes on which the figure is drawn. By default, a new pyplot figure is created.
     measure : str, optional
-        Measure of the upper panel; by default the first discrepancy.
+        Measure of the upper panel. The default is the first discrepancy.
     against : str, optional
-        Measure of the lower panel, if there is a choice by it. None omits the panel.
+        Measure of the lower panel, if there is a choice by it. With None, the panel is omitted.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def selection(
     Raises
     ------
     UsageError
-        If the measure or the parameter does not exist, or the Axes cannot be divided.
+        If the measure or the parameter does not exist, or if the Axes cannot be divided.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def most_varied(settings: Iterable[Setting]) -> list[str]:
 def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[float], list[str]]:
     """Return the positions of the settings on the axis of a parameter.
 
-    The second result is the names of values that are not numbers.
+    The function also returns the names of values that are not numbers.
     """
     if not all(parameter in row.settings for row in rows):
         known = {name for row in rows for name in row.settings}
@@ -139,10 +139,10 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure; return its choice as text."""
+    """Draw the medians of one measure, and return its choice as text."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
-    ax.margins(y=0.1)  # for the star
+    ax.margins(y=0.1)  # space for the star
     if _spans((end for row in rows for end in (row.median, *(row.interval or ()))), 3.0):
         logarithmic(ax, "y")
     for number, curve in enumerate(_curves(rows, parameter).values()):
@@ -223,7 +223,7 @@ def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
 
 
 def tuning(result: TuningResult, ax: Axes) -> None:
-    """Plot the rank of each setting on each rung, best on top.
+    """Plot the rank of each setting on each rung, with the best on top.
 
     The chosen setting is highlighted.
     """
@@ -244,7 +244,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
 
 
 def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return a figure of the choice for each parameter that varies."""
+    """Return a figure of the choice for each parameter with several values."""
     name = found.leading
     if name is None:
         return ()

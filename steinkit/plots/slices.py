@@ -1,7 +1,7 @@
 """Figures of a sliced graph Stein discrepancy, and of moments.
 
 The test function h of a slice depends on the score, and therefore on all coordinates of a draw. A plot of h against one
-coordinate is a cloud of points, so the figure adds its mean in bins of equal weight.
+coordinate is a cloud of points, so the figure adds the mean of h in bins of equal weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DRAWS_PER_BIN, _BINS = 20, (4, 24)
-_MOST_MARKS = 2000  # draws; more marks would overlap
+_MOST_MARKS = 2000  # number of draws; more marks would overlap
 
 
 @in_style
@@ -35,8 +35,10 @@ def slice_function(
 ) -> Axes:
     """Plot the test function h of a slice, its mean, and the flow phi.
 
-    The mean of h also varies in exact samples. Areas mark only the bins that carry the excess over exact samples, by
-    the rule of `steinkit.plots.draws`: orange for too many draws, hatched blue for too few.
+    Under the target, h has mean 0. The flow phi is the direction in which the draws must move towards the target.
+
+    The mean of h also varies in exact samples. Areas mark only the bins that contribute the excess over exact samples,
+    by the rule of `steinkit.plots.draws`. They are orange for too many draws, and hatched blue for too few.
 
     Parameters
     ----------
@@ -45,17 +47,17 @@ def slice_function(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     direction : int, optional
-        Number of the slice; by default the one that contributes most.
+        Index of the slice. The default is the slice that contributes most.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples; see `steinkit.plots.draws`. If it has values per coordinate, the one of
+        Source of the values of exact samples. See `steinkit.plots.draws`. If it has values per coordinate, the value of
         this slice is used.
     legend : bool
-        True to add a legend below the axis.
+        If True, a legend is added below the axis.
 
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -82,16 +84,18 @@ def slice_function(
     for color, hatch, where in ((RED, None, means >= t), (BLUE, HATCH, means <= -t)):
         left, wide = edges[:-1][where], np.diff(edges)[where]
         ax.bar(left, means[where], wide, align="edge", color=color, alpha=ALPHA, hatch=hatch)
-    ax.plot(places, means, color="0.1", linewidth=1.4, label="mean of h")
+    ax.plot(places, means, color="0.1", linewidth=1.4, label="mean of h (target: 0)")
     positions = _raw(result, number, piece.positions)
     order = np.argsort(positions)
-    ax.plot(positions[order], piece.phi[order], color=DARK, linestyle="--", linewidth=1.1, label="flow phi")
+    ax.plot(
+        positions[order], piece.phi[order], color=DARK, linestyle="--", linewidth=1.1, label="flow phi to the target"
+    )
     ax.set_ylim(bottom, top)
     low, high = np.quantile(u, [0.002, 0.998])
     margin = 0.03 * (high - low) or 1.0
     ax.set_xlim(low - margin, high + margin)
     ax.set_xlabel(result.direction_names[number])
-    ax.set_ylabel("h, phi")
+    ax.set_ylabel("test function h, flow phi")
     if legend:
         legend_below(ax, [*ax.get_legend_handles_labels()[0], *key()])
     return ax
@@ -110,7 +114,10 @@ def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
 
 
 def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return edges, mean position, mean of h, and mass of bins of about equal weight."""
+    """Return the edges, mean position, mean of h, and mass of bins.
+
+    The bins have about equal weight.
+    """
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
     bins = int(np.clip(len(u) // _DRAWS_PER_BIN, *_BINS))
@@ -123,20 +130,20 @@ def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats,
 
 
 _OWN = ("location", "spread")
-_GAP = 1  # empty columns between the moments of a coordinate and its pairs
-_SATURATED = 8.0  # standard errors at the ends of the color scale
-_WRITTEN = 8  # coordinates; with more, only the signs of large values are written
-_LARGE = 3.0  # standard errors
+_GAP = 1  # number of empty columns between the moments of a coordinate and its pairs
+_SATURATED = 8.0  # in standard errors, at the ends of the color scale
+_WRITTEN = 8  # number of coordinates; with more, only the signs of large values are written
+_LARGE = 3.0  # in standard errors
 
 
 @in_style
 def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     """Plot a matrix of all moments in standard errors.
 
-    Values are differences from the moments of the target.
+    The values are differences from the moments of the target.
 
-    Each row is a coordinate: its location and spread, and then its dependence on the coordinates above it. Red is too
-    high, too wide, or a correlation above that of the target; blue is the opposite.
+    Each row is a coordinate. It contains its location and spread, and then its dependence on the coordinates above it.
+    Red is too high, too wide, or a correlation above that of the target. Blue is the opposite.
 
     Parameters
     ----------
@@ -148,7 +155,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the matrix is drawn.
 
     Examples
     --------
@@ -191,7 +198,10 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
 
 
 def _matrix(result: MomentSteinDiscrepancy) -> Floats:
-    """Return signed standard errors, shape (d, 2 + gap + d - 1); NaN in empty cells."""
+    """Return signed standard errors, shape (d, 2 + gap + d - 1).
+
+    Empty cells are NaN.
+    """
     names = result.names
     values = np.full((len(names), len(_OWN) + (_GAP + len(names) - 1 if len(names) > 1 else 0)), np.nan)
     for each in result.largest_moments:

@@ -1,6 +1,6 @@
 """Report pages and notebook displays.
 
-One template renders the statements, figures and tables of results.
+A single template renders the statements, figures and tables of results.
 
 A page is one file of HTML and CSS without scripts. Its content security policy forbids scripts and network access. The
 same results give the same bytes.
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 
-_LONG = 36  # letters; longer cells are wrapped
+_LONG = 36  # number of letters; longer cells are wrapped
 _INTERVAL = " interval of the median"
-_MOST_ROWS = 12  # coordinates in the table of a sample
-_MOST_MOMENTS = 12  # coordinates of a matrix that is legible in a notebook
+_MOST_ROWS = 12  # number of coordinates in the table of a sample
+_MOST_MOMENTS = 12  # number of coordinates of a matrix that is legible in a notebook
 _PIXELS = 96  # CSS pixels per inch
 
 
@@ -55,27 +55,27 @@ def write_report(
 ) -> None:
     """Write an HTML page about results.
 
-    It contains their statements, figures and tables, and the information needed to reproduce them.
+    The page contains their statements, figures and tables, and the information that is needed to reproduce them.
 
     Parameters
     ----------
     sources : path or result, or sequence of these
-        Results; JSON files of `Result.save` or of ``-o`` of a command, with their .npz files; or the file of a sweep or
-        tuning. The page has the headline of the first result.
+        Results, JSON files of `Result.save` or of the option ``-o`` of a command, with their .npz files, or the file of
+        a sweep or tuning. The page has the headline of the first result.
     path : path
-        File to write; "-" for standard output.
+        File to write, or "-" for standard output.
     title : str, optional
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
-        Target of the scores if it is your own code, for the contours of its density; a text ``path.py:attribute`` is
-        run. Built-in targets are known from the source.
+        Target of the scores, for the contours of its density. It is required if the target is defined by your own code.
+        If it is a text ``path.py:attribute``, the file is executed. Built-in targets are known from the source.
 
     Raises
     ------
     InputError
         If a source cannot be read.
     UsageError
-        If there is no source, or one is not a result.
+        If there is no source, or if a source is not a result.
     OutputError
         If the file cannot be written.
 
@@ -118,7 +118,10 @@ class Part:
 
     @classmethod
     def of(cls, source: str, result: Result, target: Target | None) -> Part:
-        """Collect the content of a result; without figures if these cannot be drawn."""
+        """Collect the content of a result.
+
+        If the figures cannot be drawn, they are omitted.
+        """
         warnings, pictures = [*result.warnings], tuple[Picture, ...]()
         try:
             pictures = plots.figures(result, target)
@@ -142,7 +145,7 @@ def _part(source: Source, target: Target | str | None) -> Part:
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
     """Return the target for figures of the draws.
 
-    The user's own code is run only if it was passed.
+    The user's code is executed only if it was passed.
     """
     sample, origin = getattr(result, "sample", None), result.origin
     if sample is None or isinstance(target, Target):
@@ -186,7 +189,10 @@ def _template(name: str) -> Template:
 
 
 def _visible(value: Any) -> Any:
-    """Escape control characters of a value; the template's own markup stays."""
+    """Escape control characters of a value.
+
+    The markup of the template is not changed.
+    """
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
@@ -210,7 +216,7 @@ def _column_classes(table: Table) -> list[str]:
 
     The class is "number" for right alignment, or "long" for text that may be wrapped.
     """
-    classes = [""]  # names of the rows
+    classes = [""]  # these are the names of the rows
     for column in range(1, len(table.columns)):
         cells = [row[column] for row in table.rows if row[column]]
         if cells and all(cell.lstrip("-+")[:1].isdigit() or cell == UNDEFINED for cell in cells):
@@ -247,7 +253,7 @@ def as_html(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    """Draw `Result.plot`, if there is one, and it is legible."""
+    """Draw `Result.plot` if it exists and is legible."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:
@@ -257,7 +263,7 @@ def _picture(shown: Any) -> Drawing | None:
 
 
 def _rows(sample: Sample) -> list[tuple[str, str, str]]:
-    """Return name, weighted mean and standard deviation of the first coordinates."""
+    """Return the name, weighted mean and standard deviation of the first coordinates."""
     p = sample.probabilities
     points = sample.points[:, :_MOST_ROWS]
     mean = p @ points

@@ -1,13 +1,15 @@
-"""Compiled kernels: caching, announcement, and plain Python as a fallback.
+"""Compiled kernels, with a cache and with plain Python as a fallback.
 
-Numba stores machine code in the folder NUMBA_CACHE_DIR, else in ``__pycache__`` of the module if that can be written,
-else in the user's cache folder. It compiles a kernel again if the file of the kernel changed.
+Numba stores machine code in the folder NUMBA_CACHE_DIR. If this is not set, it uses ``__pycache__`` of the module if
+this can be written, and otherwise the cache folder of the user. It compiles a kernel again if the file of the kernel
+changed.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times as long as all other
-work. Inside a block of `small_work`, Python therefore runs kernels without machine code in this process or on disk: the
-source itself, or a twin on whole arrays. Results are bit-for-bit identical, because compiled kernels neither reorder
-nor fuse operations. A process runs plain Python for `_MOST_SECONDS` in all, as estimated by the callers, and compiles
-afterwards. `compile_from_now_on` ends this mode immediately.
+work. Inside a block of `small_work`, Python therefore runs kernels that have no machine code in this process or on
+disk. It runs the source itself, or an equivalent function on whole arrays, which is called a twin. The results are
+bit-for-bit identical, because compiled kernels neither reorder nor fuse operations. A process runs plain Python for a
+total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The function
+`compile_from_now_on` ends this mode immediately.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from numba.extending import overload, register_jitable
 
 from steinkit.errors import during
 
-_MOST_SECONDS = 4.0  # plain Python in a process; compilation for a first score takes as long
+_MOST_SECONDS = 4.0  # in plain Python per process; compilation for a first score takes as long
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
@@ -37,12 +39,12 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
     The kernel can be called from Python and from other kernels.
     """
-    options |= {"fastmath": False}  # otherwise that of the first caller
+    options |= {"fastmath": False}  # otherwise, the value of the first caller applies
     try:
         compiled = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # Numba found no folder for its cache
         compiled = numba.njit(nogil=True, **options)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
+    if compiled is function:  # set by NUMBA_DISABLE_JIT
         return function
 
     @wraps(function)
@@ -60,16 +62,16 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
 
 array_kernel = partial(kernel, error_model="numpy")
-"""`kernel` in which a division by zero gives infinity or NaN, as in NumPy.
+"""A `kernel` with division by zero that gives infinity or NaN, as in NumPy.
 
 Without a check for zero, loops compile to vector instructions.
 """
 
 inner_kernel = register_jitable(fastmath=False)
-"""Decorator of a function that kernels call, compiled with each of them."""
+"""Decorator of a function that kernels call, which is compiled with each of them."""
 
 inner_array_kernel = register_jitable(fastmath=False, error_model="numpy")
-"""Decorator of a function that array kernels call, compiled with each of them."""
+"""Decorator of a function that array kernels call, which is compiled with each of them."""
 
 
 def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:

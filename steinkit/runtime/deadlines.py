@@ -1,14 +1,15 @@
 """Deadlines, interrupts and threads of long computations.
 
-`time_limit` sets a deadline for a call and all calls inside it; the earliest deadline counts. Three mechanisms observe
-it:
+The function `time_limit` sets a deadline for a call and for all calls inside it. The earliest deadline applies. The
+deadline is observed in three ways:
 
 * Python code calls `require_time` between two steps, which raises `TimeLimitError`;
-* compiled code reads `StopSignal.flag`, an array of one bool, and returns unfinished;
+* compiled code reads `StopSignal.flag`, an array of one bool, and returns without finishing;
 * a solver of another library receives `seconds_left`.
 
-A single call of a user's function, of LAPACK or of a compiler cannot be interrupted. `interruptible` abandons such work
-one second plus a fifth of the time limit after the deadline, or at the deadline if the work cannot observe it.
+A single call of a user's function, of LAPACK or of a compiler cannot be interrupted. The function `interruptible`
+abandons such work one second plus a fifth of the time limit after the deadline. If the work cannot observe the
+deadline, it is abandoned at the deadline.
 """
 
 from __future__ import annotations
@@ -37,17 +38,19 @@ Result = TypeVar("Result")
 
 _LEAST = 1e-9  # smallest positive time limit, in seconds
 
-_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # of `time.monotonic`
+_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # a time of `time.monotonic`
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[float]:
-    """Limit the time of a block; None adds no limit.
+    """Limit the time of a block.
+
+    None adds no limit.
 
     Yields
     ------
     float
-        Deadline as a time of `time.monotonic`; infinite without a limit.
+        Deadline as a time of `time.monotonic`, which is infinite without a limit.
 
     Raises
     ------
@@ -76,12 +79,15 @@ def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def deadline() -> float:
-    """Return the deadline as a time of `time.monotonic`; infinite without a limit."""
+    """Return the deadline as a time of `time.monotonic`.
+
+    It is infinite without a limit.
+    """
     return _moment.get()
 
 
 def seconds_left() -> float:
-    """Return the seconds left before the deadline (never negative)."""
+    """Return the seconds left before the deadline, which is never negative."""
     return max(0.0, _moment.get() - time.monotonic())
 
 
@@ -91,7 +97,7 @@ class Shares:
     Parameters
     ----------
     pieces : int
-        Number of tasks. Time that a task does not use is shared by the later ones.
+        Number of tasks. If a task does not use all of its time, the later tasks share the rest.
     """
 
     def __init__(self, pieces: int) -> None:
@@ -99,7 +105,7 @@ class Shares:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Limit the next task to its share."""
+        """Limit the next task to its share of the time."""
         share = max(seconds_left() / max(self.pieces, 1), _LEAST) if _moment.get() < math.inf else None
         self.pieces -= 1
         with time_limit(share):
@@ -107,14 +113,14 @@ class Shares:
 
 
 def require_time(doing: str, seconds: float = 0.0) -> None:
-    """Require that enough time is left before the deadline.
+    """Raise an error unless enough time is left before the deadline.
 
     Parameters
     ----------
     doing : str
         The next task, as a clause in the past tense, for the message.
     seconds : float, default 0
-        Time that the task needs at least.
+        Smallest time that the task requires.
 
     Raises
     ------
@@ -135,7 +141,7 @@ def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
 
 
 class StopSignal(Event):
-    """Event of a passed deadline or an interrupt, visible to compiled code.
+    """Signal to stop at a deadline or an interrupt, which compiled code can read.
 
     Attributes
     ----------
@@ -150,7 +156,7 @@ class StopSignal(Event):
 
     def set(self) -> None:
         """Request that the work stops."""
-        super().set()  # before the flag: code that has read the flag finds the event set
+        super().set()  # before the flag, so that code that has read the flag finds the event set
         self.flag[0] = True
 
     def require(self, doing: str) -> None:
@@ -187,12 +193,14 @@ def stop_signal() -> Iterator[StopSignal]:
             timer.cancel()
 
 
-_PATIENCE = 0.5  # seconds to wait for work after an interrupt
-_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds to wait after the deadline, and fraction of the time limit
+_PATIENCE = 0.5  # number of seconds to wait for work after an interrupt
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # number of seconds to wait after the deadline, and fraction of the time limit
 
 
 def thread_count(n_jobs: int) -> int:
-    """Return the number of threads for ``n_jobs`` (-1: all processors).
+    """Return the number of threads for ``n_jobs``.
+
+    The value -1 uses all processors.
 
     Raises
     ------
@@ -215,7 +223,7 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
     Parameters
     ----------
     api : str, optional
-        "blas" or "openmp" limits only these libraries.
+        The values "blas" and "openmp" limit only these libraries.
     """
     limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1, user_api=api)
     return limit
@@ -223,9 +231,11 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Return the libraries with threads, cached until modules are imported.
+    """Return the libraries with threads.
 
-    Finding them takes milliseconds, which would occur several times per score of a small sample.
+    The result is cached until other modules are imported.
+
+    A search for the libraries takes milliseconds, and it would occur several times per score of a small sample.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -236,24 +246,24 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     """Run a function in another thread that can be interrupted or abandoned.
 
     Python raises `KeyboardInterrupt` in the main thread, where compiled code may lose it or end in an undefined state.
-    Here the main thread only waits. At an interrupt it sets the event, which should end the work, and does not wait
-    for its result. Work that has not ended some time after the deadline is abandoned too: solvers of other libraries
-    read their clocks only between two factorizations.
+    Here, the main thread only waits. At an interrupt, it sets the event, which should end the work, and does not wait
+    for its result. Work that has not ended some time after the deadline is also abandoned, because solvers of other
+    libraries read their clocks only between two factorizations.
 
     Parameters
     ----------
     work : callable
-        Checks the event from time to time.
+        Function that checks the event from time to time.
     interrupted : threading.Event
     doing : str
         The work, as a clause in the past tense, for the message of a `TimeLimitError`.
     has_clock : bool, default True
-        True if the work observes the deadline; otherwise it is abandoned at the deadline.
+        True if the work observes the deadline. Otherwise, it is abandoned at the deadline.
 
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts; `AbandonedWork` if the work has not ended half a second later.
+        If the user interrupts. It is `AbandonedWork` if the work has not ended half a second later.
     TimeLimitError
         If the work does not end after the deadline.
     BaseException
@@ -265,7 +275,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     thread, outcome = _start(work)
     try:
         wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # from a signal handler: control-C, or a timeout set by the user
+    except BaseException as error:  # from a signal handler, for control-C or a timeout that the user set
         interrupted.set()
         thread.join(_PATIENCE)
         if isinstance(error, KeyboardInterrupt) and thread.is_alive():

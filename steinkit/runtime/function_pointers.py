@@ -1,8 +1,8 @@
 """Compiled functions that are called by address.
 
-All arguments are integers, some of them addresses, so functions of one kind have one machine type, and a compiled loop
-can call any of them without being compiled again. A call takes one or two nanoseconds. Arguments are not checked: the
-caller keeps the arrays alive.
+All arguments are integers, and some of them are addresses. Functions of one kind therefore have one machine type, and a
+compiled loop can call any of them without being compiled again. A call takes one or two nanoseconds. The arguments are
+not checked, and the caller must keep the arrays alive.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
 
-# The order of sums is free; NaN and infinity keep their meaning.
+# The order of sums is free, and NaN and infinity keep their meaning.
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
 def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function of addresses and integers, with attribute ``address``.
+    """Compile a function of addresses and integers.
+
+    The result has the attribute ``address``.
 
     Sums in the function may be reordered.
 
@@ -57,9 +59,9 @@ def _call(value_type: Any) -> Any:
     return call
 
 
-#: call_at(address, (a, b, ...)): call a function without a result.
+#: The call call_at(address, (a, b, ...)) calls a function without a result.
 call_at = _call(types.void)
-#: number_at(address, (a, b, ...)): call a function that returns a float.
+#: The call number_at(address, (a, b, ...)) calls a function that returns a float.
 number_at = _call(types.float64)
 
 
@@ -76,7 +78,9 @@ def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
 
 @intrinsic
 def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return a b + c, fused if the processor has such an instruction.
+    """Return a b + c.
+
+    The operations are fused if the processor has such an instruction.
 
     Vectorized and scalar code give the same result.
     """

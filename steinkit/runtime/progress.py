@@ -1,4 +1,7 @@
-"""Progress bars on standard error, shown after one second and removed at the end."""
+"""Progress bars on standard error.
+
+A bar appears after one second and is removed at the end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
 def _bar() -> Any:
     """Return tqdm with a lock for one process and without its monitor thread.
 
-    The default lock, shared between processes, is reported as leaked when a worker ends.
+    The default lock, which processes share, is reported as leaked when a worker ends.
     """
     from tqdm import tqdm
 
@@ -40,7 +43,9 @@ def progress_bar(
     initial: int = 0,
     steps: Iterable[Any] | None = None,
 ) -> Any:
-    """Return a progress bar: a context manager to update, or an iterator over steps.
+    """Return a progress bar.
+
+    It is a context manager to update, or an iterator over steps.
 
     Parameters
     ----------
@@ -49,9 +54,9 @@ def progress_bar(
     total : int, optional
         Expected number of steps.
     shown : bool, optional
-        If False, print nothing. By default the value of `watched`, or False.
+        If False, nothing is printed. The default is the value of `watched`, or False.
     unit : str
-        Unit printed after the count.
+        Unit that is printed after the count.
     initial : int, default 0
         Number of completed steps.
     steps : iterable, optional

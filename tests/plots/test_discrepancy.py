@@ -112,7 +112,7 @@ class TestSteinFunction:
         assert np.array_equal(lines["test function h"].get_xdata(), np.sort(result.sample.points[:, 0]))
         assert np.array_equal(lines["test function h"].get_ydata(), result.test_function[order])
         assert np.array_equal(lines["Stein function g"].get_ydata(), result.g[order, 0])
-        assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "g, h")
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "test function h, Stein function g")
 
     def test_the_legend_does_not_cover_the_axes(self, results, ax):
         plots.stein_function(results[1], ax)

@@ -26,7 +26,7 @@ def _line(ax, label):
 def test_the_mean_of_h_is_positive_at_both_ends_of_a_wide_coordinate(wide, ax):
     assert plots.slice_function(wide, ax) is ax
     assert ax.get_xlabel() == "b"
-    u, h = _line(ax, "mean of h").get_data()
+    u, h = _line(ax, "mean of h (target: 0)").get_data()
     assert -40.0 < u[0] < -15.0 < 15.0 < u[-1] < 40.0
     assert h[0] > 0.0 > h[len(h) // 2]
     assert h[-1] > 0.0
@@ -38,7 +38,7 @@ def test_the_mean_of_h_is_positive_at_both_ends_of_a_wide_coordinate(wide, ax):
 def test_areas_carry_the_excess_over_exact_samples(wide, ax):
     values = np.array([[0.1, 0.4, 0.1], [0.1, 0.3, 0.2]]) * wide.slices[1].value
     plots.slice_function(wide, ax, reference=sk.Reference(values.sum(axis=1), values.sum(axis=1), 400, values))
-    h = _line(ax, "mean of h").get_ydata()
+    h = _line(ax, "mean of h (target: 0)").get_ydata()
     masses = [bar.get_height() / len(h) for bar in ax.patches if bar.get_height() > 0.0]
     assert sum(masses) == pytest.approx(0.6 * wide.slices[1].lower, abs=1.1 * min(masses))
     other, large = Figure().add_subplot(), 10.0 * values.sum(axis=1)
@@ -48,7 +48,7 @@ def test_areas_carry_the_excess_over_exact_samples(wide, ax):
 
 def test_phi_belongs_to_the_chosen_slice(wide, ax):
     plots.slice_function(wide, ax, direction=2)
-    phi = _line(ax, "flow phi")
+    phi = _line(ax, "flow phi to the target")
     assert np.sort(wide.sample.points[:, 2]) == pytest.approx(phi.get_xdata())
     assert np.array_equal(phi.get_ydata(), wide.slices[2].phi)
 

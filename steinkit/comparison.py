@@ -38,38 +38,39 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Comparison:
-    """Judge and measure several samples, and rank them by their certified brackets.
+    """Test and measure several samples, and rank them by their certified brackets.
 
     A sample that cannot be measured is reported with the reason. A warning is issued if the samples have different
-    sizes: a discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
+    sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can have a lower rank.
 
     Parameters
     ----------
     samples : mapping of str to Sample or array_like
         The samples by name.
     target : Target, optional
-        Target distribution; not needed if all samples store scores, or for the measure "ess".
+        Target distribution. It is not required if all samples store scores, or for the measure "ess".
     measures : str or sequence of str, optional
-        Names from `steinkit.measures.measure_names`. By default "graph" up to two dimensions or with a diffusion
+        Names from `steinkit.measures.measure_names`. The default is "graph" up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     verdict : bool
-        True to judge every sample as `steinkit.verdict` does, because the best sample may be biased.
+        If True, every sample is tested as by `steinkit.verdict`, because the best sample may be biased.
     matters : float, optional
-        Smallest bias that matters; see `steinkit.verdict`.
+        Smallest bias that matters. See `steinkit.verdict`.
     looks : int
-        Number of analyses of a growing run; see `steinkit.verdict`.
+        Number of analyses of a growing run. See `steinkit.verdict`.
     reference : int
         Number of independent samples from the target to measure, for each effective size of the samples.
     reference_draws : Sample, array_like or LongRun, optional
-        Draws of an exact long run; its blocks are measured instead.
+        Draws of an exact long run. If they are given, blocks of this run are measured instead.
     rng : int, numpy.random.Generator or None
         Random seed of the independent samples and of the verdicts.
     progress : bool
-        True to show progress on standard error.
+        If True, progress is shown on standard error.
     settings : mapping, optional
-        Settings of the measures by name. The measures, verdicts and references share ``max_seconds``.
+        Settings of the measures by name. The measures, the verdicts and the references share ``max_seconds``.
     **changes
-        Settings that replace those of `settings`, such as ``tolerance=1e-3``; one of the measures must have each.
+        Settings that replace those of `settings`, such as ``tolerance=1e-3``. At least one of the measures must have
+        each setting.
 
     Returns
     -------
@@ -79,8 +80,8 @@ def compare(
     Raises
     ------
     UsageError
-        If there is no sample or measure, a measure or setting is not known, the target has no sampler for the
-        reference, or the settings exclude every measure of every sample.
+        If there is no sample or measure, if a measure or setting is not known, if the target has no sampler for the
+        reference, or if the settings exclude every measure of every sample.
 
     Examples
     --------
@@ -154,12 +155,12 @@ def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...
 def rank_groups(
     brackets: Mapping[str, tuple[float, float]], *, smaller_is_better: bool = True
 ) -> tuple[tuple[str, ...], ...]:
-    """Return groups of names joined by overlapping brackets, best first.
+    """Return groups of names with overlapping brackets, with the best group first.
 
     A measure does not distinguish two samples with overlapping brackets, even if their midpoints differ. Overlap is not
-    transitive, because a wide bracket can overlap two disjoint ones, so samples share a rank if a chain of overlapping
-    brackets joins them. If two samples have different ranks, the better one is better by this measure. Brackets with a
-    common end overlap. The names of a group are in the order of the midpoints.
+    transitive, because a wide bracket can overlap two disjoint ones. Therefore, samples share a rank if a chain of
+    overlapping brackets joins them. If two samples have different ranks, the better one is better by this measure.
+    Brackets with a common end overlap. The names of a group are in the order of the midpoints.
     """
     sign = 1.0 if smaller_is_better else -1.0
     turned = {name: sorted((sign * lower, sign * upper)) for name, (lower, upper) in brackets.items()}
@@ -175,7 +176,7 @@ def rank_groups(
 
 
 def _sizes(found: Sequence[ComparedSample]) -> list[str]:
-    """Return a caution on different numbers of draws."""
+    """Return a warning if the numbers of draws differ."""
     sizes = {each.draws for each in found if each.measurements}
     if len(sizes) < 2:
         return []

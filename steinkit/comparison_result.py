@@ -43,7 +43,7 @@ _LEFT = (
     "found between",
 )
 _UNKNOWN = (
-    "The ranking is relative: no exact samples were measured for comparison, so the best sample may still be poor."
+    "The ranking is relative: no exact samples were measured for comparison, so the best sample may still be biased."
 )
 
 
@@ -54,7 +54,7 @@ class Standing(NamedTuple):
     ----------
     name : str
     rank : str
-        Rank, with "=" for ties; empty for a measured sample that is not ranked.
+        Rank, with "=" for ties. It is empty for a measured sample that is not ranked.
     measurement : Measurement
     draws : int
     reference : Reference or None
@@ -75,20 +75,21 @@ class Comparison(Result):
     Attributes
     ----------
     samples : tuple of ComparedSample
-        Results in the order given.
+        Results, in the order of the samples.
     measures : tuple of str
         Names of the measures.
     ranking : mapping of str to tuple of tuple of str
-        For each measure groups of sample names, best first; those of a group are tied. A sample is missing if it could
-        not be measured, its effective size is not defined, or its value is at the maximum of the measure.
+        Groups of sample names for each measure, with the best group first. The samples of a group are tied. A sample is
+        missing if it could not be measured, if its effective size is not defined, or if its value is at the maximum of
+        the measure.
     references : mapping of str to tuple of Reference
-        For each measure the values of exact samples, by effective size.
+        Values of exact samples for each measure, by effective size.
     units : Units or None
-        Common scale of all samples; None if no measure has units.
+        Common scale of all samples, or None if no measure has units.
     warnings : tuple of str
         Limitations of the ranking.
     origin : Origin or None
-        Command that made the comparison, if any.
+        Command that generated the comparison, if any.
 
     Examples
     --------
@@ -119,7 +120,7 @@ class Comparison(Result):
         Returns
         -------
         int or None
-            One more than the number of better samples; None if the sample is not ranked.
+            One more than the number of better samples, or None if the sample is not ranked.
 
         Raises
         ------
@@ -174,7 +175,7 @@ class Comparison(Result):
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
     def standings(self, measure: str) -> list[Standing]:
-        """List the measured samples by rank, then those that the measure does not rank.
+        """List the measured samples by rank, followed by those without a rank.
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class Comparison(Result):
         Returns
         -------
         list of Standing
-            One per sample.
+            One entry per sample.
         """
         taken = {each.name: each for each in self.samples if measure in each.measurements}
         ranks: dict[str, str] = {}
@@ -243,7 +244,7 @@ class Comparison(Result):
         Returns
         -------
         Table
-            One row per sample.
+            Table with one row per sample.
         """
         known = find_measure(measure)
         proof = bracket_column(known.claim)
@@ -273,12 +274,12 @@ class Comparison(Result):
         Parameters
         ----------
         everything : bool
-            True to list the biases of all quantities, instead of the ten largest.
+            If True, the biases of all quantities are listed, instead of the ten largest.
 
         Returns
         -------
         str
-            Text as ``steinkit compare`` prints it.
+            The text of ``steinkit compare``.
         """
         tables = [self._verdicts, self._biases(None if everything else WORST), *map(self.table, self.measures)]
         shown = [
@@ -292,12 +293,12 @@ class Comparison(Result):
 
     @property
     def _verdicts(self) -> Table | None:
-        """Table of the verdicts; None if there are none."""
+        """Table of the verdicts, or None if there are none."""
         verdicts = {each.name: each.verdict for each in self.samples}
         return verdicts_table(verdicts) if any(verdicts.values()) else None
 
     def _biases(self, most: int | None) -> Table | None:
-        """Table of the biases of the judged samples; None if none is known."""
+        """Table of the biases of the tested samples, or None if none is known."""
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
@@ -367,7 +368,7 @@ def _which(measure: Measure) -> str:
 
 
 def _worst_coordinate(measure: Measure, terms: Sequence[Term]) -> dict[str, str]:
-    """Return a cell with the worst coordinate and its value, if there are several."""
+    """Return the worst coordinate and its value, if there are several coordinates."""
     known = [each for each in terms if each.value == each.value]
     if len(terms) < 2 or not known:
         return {}

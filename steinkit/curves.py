@@ -1,15 +1,15 @@
-r"""Convergence curves: a measure against the number of draws, and its rate.
+r"""Convergence curves of a measure against the number of draws, and their rates.
 
 The curve of a sample x_1, x_2, ... is the measure :math:`m_n` of its first n draws, over a grid of n. The rate r is the
 slope of the least-squares line
 
 .. math:: \log m_n \approx a + r \log n
 
-over the tail of the grid. Independent draws have r near -1/2. The curve of a biased sampler levels out at the bias, so
-r tends to 0. Given several replicates of a sampler, the curve and the line are those of the medians over replicates.
-The interval of the rate is the percentile interval of a bootstrap over replicates. There is no interval for a single
-sample. The points of its curve share draws, and the interval of the regression assumes independent points, so it would
-not describe the variation between runs of the sampler.
+over the tail of the grid. For independent draws, r is near -1/2. The curve of a biased sampler approaches the bias, so
+r tends to 0. Given several replicates of a sampler, the curve and the line are those of the medians over the
+replicates. The interval of the rate is the percentile interval of a bootstrap over replicates. There is no interval for
+a single sample. The points of its curve share draws, and the interval of the regression assumes independent points. It
+would therefore not describe the variation between runs of the sampler.
 
 References
 ----------
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
     from steinkit.units import Units
 
 Flags = NDArray[np.bool_]
-_FEWEST = 3  # points of a line
-_POINTS, _FIRST = 12, 10  # of the grid by default
-_BOOTSTRAP = 2000  # resamples
-_BLOCK = 1 << 21  # values of resamples in memory
+_FEWEST = 3  # smallest number of points of a line
+_POINTS, _FIRST = 12, 10  # default number of points of the grid
+_BOOTSTRAP = 2000  # number of resamples
+_BLOCK = 1 << 21  # number of values of resamples in memory
 _LEVEL = 0.95
 _LEVELS_OUT = (
-    "Independent draws have r near -0.5. A curve that levels out indicates a bias that more draws do not remove. A "
-    "decreasing curve does not exclude a bias."
+    "Independent draws have r near -0.5. A curve that approaches a constant indicates a bias that more draws do not "
+    "remove. A decreasing curve does not exclude a bias."
 )
 _GROWS = (
     "An effective size in proportion to n (r near 1) shows good mixing. It does not show that the target is correct."
@@ -72,7 +72,10 @@ _GROWS = (
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """A fitted rate and its interval; see `Curve` for the attributes."""
+    """A fitted rate and its interval.
+
+    See `Curve` for the attributes.
+    """
 
     interval: Floats | None
     rate: float
@@ -91,25 +94,25 @@ class Curve(Rate, Result):
     n : ndarray, shape (k,)
         Numbers of draws.
     values : ndarray, shape (k,)
-        The measure, as the median over replicates; NaN if it is not defined, or not certified for any replicate.
+        The measure, as the median over replicates. It is NaN if it is not defined, or not certified for any replicate.
     lower, upper : ndarray, shape (k,)
-        Brackets of `values`, as medians of the bounds of the replicates; equal to the values for an estimate.
+        Brackets of `values`, as medians of the bounds of the replicates. For an estimate, they are equal to the values.
     replicates : ndarray, shape (samples, k)
         The measure of each sample.
     interval : ndarray, shape (k, 2), or None
-        Bootstrap interval of the median over replicates; None for one sample.
+        Bootstrap interval of the median over replicates, or None for one sample.
     rate : float
-        Slope of log value on log n; NaN if it cannot be fitted.
+        Slope of log value on log n, or NaN if it cannot be fitted.
     rate_interval : tuple of float
-        Bootstrap interval (lower, upper) of the rate; NaN for one sample.
+        Bootstrap interval (lower, upper) of the rate. It is NaN for one sample.
     tail : ndarray of bool, shape (k,)
-        Points of the fit.
+        True for the points of the fit.
     units : Units or None
-        Common scale of all points; None if the measure has no units.
+        Common scale of all points, or None if the measure has no units.
     warnings : tuple of str
         Limitations of the curve.
     origin : Origin or None
-        Command that made the curve, if any.
+        Command that generated the curve, if any.
 
     Examples
     --------
@@ -182,7 +185,7 @@ class Curve(Rate, Result):
     def tables(self) -> tuple[Table, ...]:
         """List the measure at each size, with brackets and intervals.
 
-        Intervals are over the replicates.
+        The intervals are over the replicates.
         """
         measure = find_measure(self.measure)
         columns = {
@@ -210,7 +213,7 @@ class Curve(Rate, Result):
         Returns
         -------
         str
-            Text as ``steinkit curve`` prints it.
+            The text of ``steinkit curve``.
         """
         (table,), units = self.tables(), units_sentence(None if self.units is None else self.units.document)
         blocks = [
@@ -235,7 +238,10 @@ class Curve(Rate, Result):
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
-    """Convert to JSON numbers: None for NaN, and integers without a decimal point."""
+    """Convert to JSON numbers.
+
+    NaN becomes None, and integers have no decimal point.
+    """
     finite = [float(value) if math.isfinite(value) else None for value in values]
     return [int(value) if value is not None and value.is_integer() else value for value in finite]
 
@@ -254,29 +260,30 @@ def curve(
 ) -> Curve:
     """Measure the first n draws of a sample for several n, and fit the rate.
 
-    The rate is fitted to the sizes above the geometric mean of the smallest and the largest, and at least to three.
-    The first n draws of K chains are the first n/K of each. If n is not a multiple of K, the first chains give one
-    more; a chain that ends early gives all its draws.
+    The rate is fitted to the sizes above the geometric mean of the smallest and the largest size, and to at least three
+    sizes. The first n draws of K chains are the first n/K draws of each chain. If n is not a multiple of K, one more
+    draw is taken from each of the first chains. If a chain ends early, all of its draws are taken.
 
     Parameters
     ----------
     draws : Sample or array_like, or list of Sample
-        Draws in their order; the samples of a list are replicates of one sampler.
+        Draws in their order. The samples of a list are replicates of one sampler.
     target : Target, optional
-        Target distribution; not needed if the samples store scores, or for the measure "ess".
+        Target distribution. It is not required if the samples store scores, or for the measure "ess".
     n : iterable of int, optional
-        Numbers of draws. By default 12, evenly spaced in log n, from 10 to all draws of the shortest replicate.
+        Numbers of draws. The default is 12 numbers, evenly spaced in log n, from 10 to all draws of the shortest
+        replicate.
     measure : str, optional
-        One of `steinkit.measures.measure_names`. By default "graph" up to two dimensions or with a diffusion operator,
-        and "sliced" otherwise.
+        One of `steinkit.measures.measure_names`. The default is "graph" up to two dimensions or with a diffusion
+        operator, and "sliced" otherwise.
     rng : int, numpy.random.Generator or None
         Random seed of the bootstrap over replicates.
     progress : bool
-        True to show progress on standard error.
+        If True, progress is shown on standard error.
     settings : mapping, optional
         Settings by name, possibly of several measures. The sizes share ``max_seconds``.
     **changes
-        Settings that replace those of `settings`, such as ``tolerance=1e-3``; the measure must have them.
+        Settings that replace those of `settings`, such as ``tolerance=1e-3``. The measure must have them.
 
     Returns
     -------
@@ -286,7 +293,7 @@ def curve(
     Raises
     ------
     UsageError
-        If a size is not available, or the measure or a setting is not known.
+        If a size is not available, or if the measure or a setting is not known.
     InputError
         If the draws cannot be measured.
 
@@ -318,7 +325,7 @@ def curve(
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
         notes += doubts
-    brackets = np.full((3, len(samples), len(grid)), np.nan)  # values, lower and upper bounds
+    brackets = np.full((3, len(samples), len(grid)), np.nan)  # these are the values, lower bounds and upper bounds
     steps = [(r, k) for r in range(len(samples)) for k in range(len(grid))]
     shares = Shares(len(steps))
     with time_limit(shared.get("max_seconds")), progress_bar("sizes", len(steps), shown=progress) as bar:
@@ -327,9 +334,7 @@ def curve(
                 with shares.one():
                     found = take_measure(measure, first_draws(samples[r], grid[k]), target, shared)
                 brackets[:, r, k] = found.value, found.lower, found.upper
-                for (
-                    note
-                ) in found.warnings:  # of warnings that differ only in numbers, keep the one for the largest size
+                for note in found.warnings:  # if warnings differ only in numbers, keep the one for the largest size
                     kinds[re.sub(r"\d[\d.e+-]*", "#", note)] = about(f"n = {grid[k]:g}", note)
             except SolverError as error:
                 brackets[1:, r, k] = error.lower, error.upper
@@ -364,7 +369,8 @@ def curve(
 def first_draws(sample: Sample, n: float) -> Sample:
     """Return the first n draws of a sample.
 
-    For K chains these are the first n/K draws of each, and one more of the first chains if K does not divide n.
+    For K chains, these are the first n/K draws of each chain. If K does not divide n, one more draw is taken from each
+    of the first chains.
 
     Raises
     ------
@@ -375,7 +381,7 @@ def first_draws(sample: Sample, n: float) -> Sample:
         raise UsageError(f"expected a sample of at least {n:.0f} draws, got {len(sample)}")
     chains, _ = split_chains(sample)
     place = np.concatenate([np.arange(len(rows)) for rows in chains])
-    turn = np.argsort(place, kind="stable")  # the first draws of all chains, then the second ones, ...
+    turn = np.argsort(place, kind="stable")  # the first draws of all chains, followed by the second ones, and so on
     return sample[np.concatenate(chains)[np.sort(turn[: int(n)])]]
 
 
@@ -390,7 +396,7 @@ def _as_samples(draws: Any) -> tuple[Sample, ...]:
 
 
 def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
-    """Return the grid, ascending."""
+    """Return the grid in ascending order."""
     most = min(map(len, samples))
     if n is None:
         return np.unique(np.rint(np.geomspace(min(_FIRST, most), most, _POINTS)))
@@ -407,11 +413,11 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     Parameters
     ----------
     replicates : ndarray, shape (samples, k)
-        The measure; NaN for missing values.
+        The measure, with NaN for missing values.
     against : ndarray, shape (k,)
         Number of draws, or another cost.
     tail : ndarray of bool, shape (k,)
-        Points of the fit; points without a logarithm are omitted.
+        True for the points of the fit. Points without a logarithm are omitted.
     level : float
         Confidence level of the intervals.
     rng : int, numpy.random.Generator or None
@@ -434,19 +440,19 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
 
 
 def medians(values: Floats) -> Floats:
-    """Return medians over the replicates, the last axis but one.
+    """Return medians over the replicates, which are the last axis but one.
 
     Missing values are ignored.
     """
     if not np.isnan(values).any():
-        return np.asarray(np.median(values, axis=-2))  # many times faster than nanmedian
+        return np.asarray(np.median(values, axis=-2))  # this is many times faster than nanmedian
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", RuntimeWarning)  # all values of a point may be missing
         return np.asarray(np.nanmedian(values, axis=-2))
 
 
 def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
-    """Return medians over bootstrap samples of the replicates, shape (resamples, k)."""
+    """Return medians over bootstrap samples, shape (resamples, k)."""
     chosen = generator_from(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])

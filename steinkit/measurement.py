@@ -16,7 +16,7 @@ CERTIFIED_BETWEEN = "certified between"
 """Heading of a column of brackets that a certificate proves."""
 
 _DESCRIBED_COORDINATES = 3
-_SHOWN = 10  # rows of a table in a summary
+_SHOWN = 10  # number of rows of a table in a summary
 _LARGEST, _SMALLEST = "the largest", "the smallest"
 _NOISE = "Exact samples reach values this high, so the following may be sampling noise."
 _NOISE_UNKNOWN = "The values of exact samples are not known, so the following may be sampling noise."
@@ -24,14 +24,14 @@ _NOISE_UNKNOWN = "The values of exact samples are not known, so the following ma
 
 @dataclass(frozen=True)
 class Term:
-    """Contribution of one coordinate to a discrepancy, or a coordinate's own value.
+    """Contribution of a coordinate to a discrepancy, or the value of a coordinate.
 
     Attributes
     ----------
     name : str
         Name of the coordinate or direction.
     value, lower, upper : float
-        Value and bracket.
+        Value and bracket of the term.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Term:
         return within(self.value, self.lower, self.upper)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the term as in JSON."""
+        """Return the term for JSON."""
         return dict(vars(self))
 
 
@@ -66,13 +66,13 @@ class Reference(Brief):
     lower, upper : ndarray, shape (repeats,)
         Certified brackets.
     n : int
-        Draws in each sample.
+        Number of draws in each sample.
     coordinates : ndarray, shape (repeats, d), or None
-        Contribution of each coordinate to each value; None if the discrepancy is not a sum over coordinates.
+        Contribution of each coordinate to each value. It is None if the discrepancy is not a sum over coordinates.
     effective : int, or None
-        Effective sample size of each sample; None if its draws are independent.
+        Effective sample size of each sample, or None if its draws are independent.
     run : str
-        Name of the long run that was cut into blocks; empty for independent draws.
+        Name of the long run that was divided into blocks. It is empty for independent draws.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Reference(Brief):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest lower and the largest upper end."""
+        """The smallest lower end and the largest upper end."""
         return float(self.lower.min()), float(self.upper.max())
 
     @property
@@ -114,13 +114,13 @@ class Reference(Brief):
     def source(self) -> str:
         """Number and kind of the samples.
 
-        For example "5 independent samples", or "12 blocks of" a run.
+        Examples are "5 independent samples" and "12 blocks of" a run.
         """
         n = len(self.lower)
         return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reference as in JSON.
+        """Return the reference for JSON.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class Reference(Brief):
     def rank(self, lower: float, upper: float) -> str:
         """Rank a bracket among those of the samples and itself.
 
-        An ambiguous rank is a range, such as "the 2nd to 3rd smallest".
+        If the rank is ambiguous, it is a range, such as "the 2nd to 3rd smallest".
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Reference(Brief):
         return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
     def times(self, values: Sequence[float]) -> list[float] | None:
-        """Divide values by coordinate by the medians of the samples.
+        """Divide the values of the coordinates by the medians of the samples.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Reference(Brief):
         Returns
         -------
         list of float or None
-            The ratios; None if the samples have no values by coordinate.
+            The ratios. They are None if the samples have no values by coordinate.
         """
         if self.coordinates is None or self.coordinates.shape[1] != len(values):
             return None
@@ -214,7 +214,7 @@ class Reference(Brief):
         Returns
         -------
         str
-            Two sentences.
+            Text of two sentences.
         """
         n, (lowest, highest) = len(self.lower), self.range
         message = f"{sentence(self.described)}: {lowest:.4g} to {highest:.4g}, median {self.median:.4g}."
@@ -233,18 +233,18 @@ class Measurement(Result):
     Attributes
     ----------
     measure, title : str
-        Name of the measure as users type it, and as sentences use it.
+        Name of the measure on the command line, and in sentences.
     value, lower, upper : float
-        Value and bracket; for an estimate both ends are the value, or the value with its margin of error.
+        Value and bracket. For an estimate, both ends are the value, or the value with its margin of error.
     unranked : str
-        Reason why samples must not be ranked by the value; empty if they may.
+        Reason why samples must not be ranked by the value. It is empty if they may be ranked.
     seconds : dict
         Wall time per stage.
     """
 
     measure: ClassVar[str]
     title: ClassVar[str]
-    if TYPE_CHECKING:  # fields of some results, properties of others
+    if TYPE_CHECKING:  # these are fields of some results and properties of others
 
         @property
         def value(self) -> float:
@@ -264,14 +264,14 @@ class Measurement(Result):
 
         @property
         def unranked(self) -> str:
-            """Reason why samples must not be ranked by the value; empty if they may."""
+            """Reason why samples must not be ranked by the value, or an empty string."""
 
     else:
         unranked = ""
 
     @property
     def claims(self) -> Claim:
-        """Claim of the bracket; "estimated" if there is none."""
+        """Claim of the bracket, which is "estimated" if there is no bracket."""
         return "estimated"
 
     @property
@@ -281,7 +281,7 @@ class Measurement(Result):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution or own value of each coordinate; empty if not known."""
+        """Contribution or value of each coordinate, or nothing if they are not known."""
         return ()
 
     @property
@@ -301,7 +301,7 @@ class Measurement(Result):
         reference : Reference, optional
             Values of exact samples.
         is_biased : bool
-            True if a verdict rejects the sample, which excludes chance as an explanation.
+            True if a verdict rejects the sample. This excludes chance as an explanation.
 
         Returns
         -------
@@ -327,9 +327,9 @@ class Measurement(Result):
         Returns
         -------
         str
-            Paragraphs, with a blank line between them.
+            Paragraphs, separated by blank lines.
         """
-        statements = [each for each in self.statements(reference) if each.kind != "method"]  # seconds vary
+        statements = [each for each in self.statements(reference) if each.kind != "method"]  # because the seconds vary
         text = running_text([*statements, *cautioned(self.warnings)])
         return "\n\n".join([text, *(table.text(most=_SHOWN) for table in self.tables(reference)[:1])])
 
@@ -365,7 +365,7 @@ class BracketResult(Measurement):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the value, its proof, its rank and its meaning.
 
-        The rank is among exact samples. See `Measurement.statements`.
+        The sample is ranked among exact samples. See `Measurement.statements`.
         """
         title = self.full_title
         value, meaning = f"What is the {title}?", f"What does the {title} show?"
@@ -408,7 +408,7 @@ class BracketResult(Measurement):
     def _times(self, reference: Reference | None) -> list[float] | None:
         """Divide each term and the total by the medians of exact samples.
 
-        The total is the last entry. Returns None if the medians are not known.
+        The total is the last entry. The result is None if the medians are not known.
         """
         times = None if reference is None else reference.times([each.value for each in self.terms])
         if times is None or reference is None:
@@ -416,7 +416,10 @@ class BracketResult(Measurement):
         return [*times, self.value / reference.median if reference.median > 0.0 else 1.0]
 
     def _heaviest(self, reference: Reference | None) -> list[int]:
-        """Order terms by size, relative to exact samples if there is a reference."""
+        """Order terms by their size.
+
+        If there is a reference, the size is relative to exact samples.
+        """
         sizes = self._times(reference) or [each.value for each in self.terms]
         return sorted(range(len(self.terms)), key=lambda j: -sizes[j])
 
@@ -437,9 +440,9 @@ class BracketResult(Measurement):
         is_biased : bool
             True if a verdict rejects the sample.
         hints : sequence of str
-            Direction of the error by coordinate; empty if unknown.
+            Direction of the error by coordinate, or an empty sequence if it is unknown.
         unclear : str
-            Sentence used if the largest contributions have no hints.
+            Sentence that is used if the largest contributions have no hints.
         is_certain : bool
             True if chance is excluded as an explanation.
         """

@@ -1,7 +1,7 @@
-"""The command line.
+"""The command line of steinkit.
 
-Results are printed on standard output; progress, warnings, errors and the suggested next command on standard error. The
-exit codes are those of `EXIT_CODES`; an error exits with the `exit_code` of its class.
+Results are printed on standard output. Progress, warnings, errors and the suggested next command are printed on
+standard error. The exit codes are those of `EXIT_CODES`. An error exits with the `exit_code` of its class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 
 from steinkit import __version__, errors
 from steinkit.cli import terminal
-from steinkit.text import on_screen
+from steinkit.text import listed, on_screen
 
 EXIT_CODES = {
     0: "done",
@@ -39,17 +39,17 @@ _COMMANDS = {
     "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
     "score": ("score", "Compute a verdict and certified discrepancies of a sample."),
     "compare": ("compare", "Rank several samples of the same target."),
-    "curve": ("compare", "Measure how fast a discrepancy falls with the number of draws."),
+    "curve": ("compare", "Measure how fast a discrepancy decreases with the number of draws."),
     "thin": ("draws", "Select the draws that together represent a target best."),
     "sample": ("draws", "Draw from a target with a sampler."),
-    "sweep": ("sweep", "Compare settings of a sampler over many seeds and choose one."),
+    "sweep": ("sweep", "Compare settings of a sampler over many seeds, and choose one."),
     "tune": ("sweep", "Choose a sampler's settings at a fraction of a sweep's cost."),
     "design": ("sampler", "Design the sequential test of approximate-mh."),
     "report": ("other", "Write an HTML page about results."),
     "targets": ("other", "List the built-in targets and their options."),
     "samplers": ("sampler", "List the samplers and their options."),
-    "warm": ("other", "Compile all numerical kernels and cache the machine code."),
-    "completion": ("other", "Print a shell's completion script."),
+    "warm": ("other", "Compile all numerical kernels, and cache the machine code."),
+    "completion": ("other", "Print the completion script of a shell."),
 }
 """Module (``MODULE_commands.py``) and summary of each command."""
 
@@ -101,21 +101,24 @@ def commands() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit; errors of the user print no traceback."""
+    """Run the command line and exit.
+
+    Errors of the user print no traceback.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
         )  # names may have characters that the terminal's encoding lacks
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
-            errors.leave_to_results()  # commands print the warnings of results
+            errors.leave_to_results()  # the commands print the warnings of results
             warnings.showwarning = _show_warnings_once(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
             terminal.say_aside(error.format_message())
         else:
-            terminal.tell(f"error: {error.format_message()}")
+            terminal.tell(f"error: {error.format_message()}{_owners_of_option(error)}")
         code = error.exit_code
     except errors.SteinkitError as error:
         terminal.tell(f"error: {error}")
@@ -135,6 +138,15 @@ def main() -> NoReturn:
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
+
+
+def _owners_of_option(error: click.ClickException) -> str:
+    """Return a sentence on the commands that have the unknown option of an error."""
+    if not isinstance(error, click.NoSuchOption):
+        return ""
+    known = {name: commands.get_command(None, name) for name in _COMMANDS}
+    owners = [name for name, each in known.items() if each and any(error.option_name in p.opts for p in each.params)]
+    return f" It is an option of steinkit {listed(owners)}." if owners else ""
 
 
 def _show_warnings_once(show: Callable[..., None]) -> Callable[..., None]:

@@ -34,14 +34,14 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
     \f
     Every sample gets a verdict and a rank. The best sample may still be biased. Samples with overlapping brackets are
-    tied. A FILE that cannot be read or measured is reported and does not stop the comparison; its error determines the
-    exit code. The first FILE that can be read determines the dimension of a built-in target.
+    tied. If a FILE cannot be read or measured, it is reported, and the comparison continues. The error of such a file
+    determines the exit code. The first FILE that can be read determines the dimension of a built-in target.
     """
     request = Request(files, options)
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
-        # The first file determines the dimension; without a target, the first one with scores.
+        # The first file determines the dimension. Without a target, the first file with scores is used.
         scored = [file for file, sample in samples.items() if sample.scores is not None and options["target"] is None]
         task = request.task(samples, next(iter([*scored, *samples])))
         found = compare_samples(

@@ -1,4 +1,4 @@
-"""``steinkit sample``, ``thin`` and ``repair``: commands that write draws."""
+"""The commands ``steinkit sample``, ``thin`` and ``repair``, which write draws."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _draws_option = option(
 
 
 def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> None:
-    """Require an output file for draws that is valid and differs from the sources.
+    """Check that the output file for draws is valid and differs from the sources.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def deliver_sample(
         write_sample(sample, file)
     except OutputError as error:
         if file == "-":
-            sys.stdout = None  # Python must not flush it at exit
+            sys.stdout = None  # otherwise, Python flushes it at exit
         if file != "-" or not isinstance(error.__context__, BrokenPipeError):
             raise
     for note in notes:
@@ -110,12 +110,12 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
 @option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
-    """Draw from a target with SAMPLER; the file holds draws, cost, chain and weight.
+    """Draw from a target with SAMPLER, and write the draws to a file.
 
     \b
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
-    Each sampler accepts some of these options; 'steinkit samplers' lists them with their defaults.
+    Each sampler accepts some of these options. The command 'steinkit samplers' lists them with their defaults.
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
@@ -143,14 +143,20 @@ def sample(sampler: str, **settings: Any) -> None:
 
 
 def _target(settings: Options, options: Options) -> Target:
-    """Return the target, by default in the dimension of --start."""
+    """Return the target.
+
+    The default dimension is that of --start.
+    """
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
     return NamedTarget(settings).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Options, file: str) -> None:
-    """Require a target with draws that can be written; called before the run."""
+    """Check that the draws of a target can be written.
+
+    This function is called before the run.
+    """
     if target.dim is None and "start" in sampler.options() and "start" not in options:
         raise UsageError(
             f"the dimension of {target.label!r} is not known; add --start, or pass dim= to steinkit.Target"
@@ -192,7 +198,7 @@ def _per_chain(values: Floats | None) -> list[float | None] | None:
 
 
 def _last(draws: Draws, values: Any) -> Floats:
-    """Return the value at the last draw of each chain; NaN for an empty chain."""
+    """Return the value at the last draw of each chain, or NaN for an empty chain."""
     counts = draws.present.sum(axis=1)
     return np.where(counts > 0, np.asarray(values)[np.arange(len(counts)), counts - 1], np.nan)
 
@@ -229,8 +235,8 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
     \f
     Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
-    the kernel Stein discrepancy, here with terms for the mean and sd of every parameter. It removes burn-in and reduces
-    bias. It cannot correct the weights of separate modes.
+    the kernel Stein discrepancy. This command adds terms for the mean and sd of every parameter. It removes burn-in and
+    reduces bias. It cannot correct the weights of separate modes.
     """
     from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
@@ -281,10 +287,11 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     \b
     steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
     \f
-    Several FILEs are chains of one sample. The draws get the weights of largest entropy for which the means of Stein
-    features are zero. If the effective size of the weights is below a fifth of the draws and the target has a log
+    Several FILEs are chains of one sample. The draws receive the weights of largest entropy for which the means of
+    Stein features are zero. If the effective size of the weights is below a fifth of the draws and the target has a log
     density, a short run of Hamiltonian Monte Carlo moves every draw instead. Neither method adds draws in a mode that
-    no draw visited, or in a truncated tail. Separate modes get their correct weights if the target has a log density.
+    no draw visited, or in a truncated tail. If the target has a log density, separate modes receive their correct
+    weights.
     """
     from steinkit.diagnosis.bias.repair import repair as repair_sample
 

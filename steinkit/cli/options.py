@@ -35,7 +35,10 @@ def command() -> Decorator:
 
 
 def combined(*options: Decorator) -> Decorator:
-    """Combine options into one decorator; help lists them in this order."""
+    """Combine options into one decorator.
+
+    The help lists them in this order.
+    """
     return lambda command: reduce(lambda made, each: each(made), reversed(options), command)
 
 
@@ -70,7 +73,7 @@ class Parsed(click.ParamType[Any]):
         """Read the value."""
         try:
             return self.read(value)
-        except InputError:  # about the file that the value names
+        except InputError:  # an error of the file that the value names
             raise
         except (ValueError, OverflowError) as error:
             self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
@@ -106,7 +109,7 @@ def _complete_target(context: click.Context, parameter: click.Parameter, word: s
     from steinkit.targets import target_table
 
     names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [CompletionItem(word, type="file"), *names]  # files first: bash drops items before them
+    return [CompletionItem(word, type="file"), *names]  # files come first, because bash omits items before them
 
 
 def target_options(*, required: bool = False) -> Decorator:
@@ -152,20 +155,20 @@ measure_option = option(
     multiple=True,
     metavar="MEASURE",
     type=click.Choice(measure_names()),
-    show_default="graph up to two dimensions, else sliced",
+    show_default="graph up to two dimensions, and sliced in more",
     help=f"{alternatives(measure_names())}; repeatable.",
 )
-"""``--measure``."""
+"""Option ``--measure``."""
 
 
 def measure_options(*, of_solver: bool = False) -> Decorator:
-    """Declare settings of the measures, those of solvers or the others."""
+    """Declare settings of the measures, either those of solvers or the others."""
     chosen = [name for name, each in all_options().items() if each.help and each.of_solver == of_solver]
     return setting_options(*chosen, names_measures=True)
 
 
 def setting_options(*names: str, names_measures: bool = False) -> Decorator:
-    """Declare options from settings of the measures."""
+    """Declare options for settings of the measures."""
     return combined(*(_setting_option(name, names_measures) for name in names))
 
 
@@ -188,20 +191,20 @@ def _setting_option(name: str, names_measures: bool) -> Decorator:
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a setting: ``--max-seconds`` for ``max_seconds``."""
+    """Return the flag of a setting, such as ``--max-seconds`` for ``max_seconds``."""
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 
 sample_options = combined(_files, option_group("Input", _input_options))
-"""FILE, the options for reading files, ``--target`` and ``-p``."""
+"""The argument FILE, the options for reading files, ``--target`` and ``-p``."""
 bounded_sample_options = combined(_files, option_group("Input", _input_options, setting_options("bounds")))
-"""The same with ``--bounds``."""
+"""The same arguments and options with ``--bounds``."""
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
-"""``--seed``."""
+"""Option ``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Stop with exit code 4 after S seconds.")
-"""``--max-seconds``."""
+"""Option ``--max-seconds``."""
 matters_option = option("--matters", type=SIZE, metavar="DELTA", help="Report whether a bias exceeds DELTA sd.")
-"""``--matters``."""
+"""Option ``--matters``."""
 fail_options = combined(
     option(
         "--fail-if-biased",
@@ -216,7 +219,7 @@ fail_options = combined(
         help="Exit with 1 if a mean is biased by DELTA sd, 4 if undecided.",
     ),
 )
-"""``--fail-if-biased`` and ``--fail-if-bias``."""
+"""Options ``--fail-if-biased`` and ``--fail-if-bias``."""
 verdict_options = combined(
     option("--no-verdict", is_flag=True, help="Compute discrepancies without a verdict."),
     matters_option,
@@ -228,22 +231,22 @@ verdict_options = combined(
         help="Number of verdicts on a growing run; p-values are multiplied by K.",
     ),
 )
-"""``--no-verdict``, ``--matters`` and ``--looks``."""
+"""Options ``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also measure N exact samples."),
     option("--reference-draws", type=click.Path(), metavar="FILE", help="Measure blocks of this exact run instead."),
     seed_option,
 )
-"""``--reference``, ``--reference-draws`` and ``--seed``."""
+"""Options ``--reference``, ``--reference-draws`` and ``--seed``."""
 json_option = option("--json", "json_output", is_flag=True, help="Print JSON instead of text.")
-"""``--json``: "json_output"."""
+"""Option ``--json``, with the name "json_output"."""
 save_option = option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the JSON to this file.")
-"""``-o``."""
+"""Option ``-o``."""
 output_options = combined(
     json_option,
     save_option,
     option("--plot", type=click.Path(dir_okay=False), help="Write a figure: .png, .pdf or .svg."),
 )
-"""``--json``, ``-o`` and ``--plot``: "json_output", "output" and "plot"."""
+"""Options ``--json``, ``-o`` and ``--plot``, with the names "json_output", "output" and "plot"."""
 all_option = option("--all", "everything", is_flag=True, help=f"Print all rows instead of the worst {WORST}.")
-"""``--all``: "everything"."""
+"""Option ``--all``, with the name "everything"."""

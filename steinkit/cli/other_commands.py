@@ -1,4 +1,4 @@
-"""``steinkit report``, ``targets``, ``warm`` and ``completion``."""
+"""The commands ``steinkit report``, ``targets``, ``warm`` and ``completion``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
     \f
     RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that another command wrote with -o. The file of
-    arrays that belongs to a JSON file must be in the same folder. The page is one file without scripts or external
+    arrays that belongs to a JSON file must be in the same folder. The page is a single file without scripts or external
     resources.
     """
     from steinkit.report.page import write_report
@@ -63,13 +63,13 @@ def targets() -> None:
 
 @shared.command()
 def warm() -> None:
-    """Compile all numerical kernels and cache the machine code for later runs.
+    """Compile all numerical kernels, and cache the machine code for later runs.
 
     \b
     steinkit warm
 
-    The cache is in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise it is in the folders of the modules
-    if they are writable, or in the user's cache folder.
+    The cache is in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise, it is in the folders of the modules
+    if they are writable, or in the cache folder of the user.
     """
     steps = _steps()
     for k, (name, work) in enumerate(steps.items(), start=1):
@@ -130,4 +130,4 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # click reads this variable
+    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # this is the variable that click reads

@@ -1,4 +1,4 @@
-"""Requests: samples, target and settings from the options of a command.
+"""Requests, which contain samples, target and settings from command-line options.
 
 The module also writes the result.
 """
@@ -48,10 +48,10 @@ class Task:
     Attributes
     ----------
     samples : dict of str to Sample
-        With the target's names if ``--columns`` states the order.
+        Samples. They have the names of the target if ``--columns`` states the order.
     measures : tuple of Measure
     target : Target, optional
-        None if the samples' own scores are used, or no scores are needed.
+        Target. It is None if the scores of the samples are used, or if no scores are required.
     settings : dict
         Settings of the measures by name.
     repeats : int
@@ -72,13 +72,13 @@ class Task:
 
 
 class NamedTarget:
-    """The target named by options, and samples in its coordinates.
+    """Target that options specify, and samples in its coordinates.
 
     Parameters
     ----------
     given : mapping
-        Options of the command line by name: "target", "target_options" (``-p``), "no_check", "columns", "weights",
-        "group" and "file_format". All but the first may be missing.
+        Options of the command line by name. These are "target", "target_options" (``-p``), "no_check", "columns",
+        "weights", "group" and "file_format". All options except the first may be missing.
     """
 
     def __init__(self, given: Options) -> None:
@@ -92,7 +92,9 @@ class NamedTarget:
         return self.name is not None and (":" in self.name or self.name.endswith(".py"))
 
     def read(self, *files: str) -> Sample:
-        """Read a sample from its files, in the coordinates of a model if one is named.
+        """Read a sample from its files.
+
+        If a model is named, the sample is in its coordinates.
 
         Raises
         ------
@@ -111,7 +113,7 @@ class NamedTarget:
         return self.in_coordinates(draws, files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
-        """Convert draws to the coordinates of the model, if one is named."""
+        """Convert draws to the coordinates of the model, if a model is named."""
         if self._model is None:
             return draws
         try:
@@ -120,7 +122,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """Return the target, with this dimension unless it has its own."""
+        """Return the target, with this dimension unless it has a dimension."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -128,7 +130,7 @@ class NamedTarget:
         return own if isinstance(own, Target) else own.target
 
     def of_sample(self, source: str, sample: Sample, *, needs_scores: bool) -> Target | None:
-        """Return the target for a sample, or None if it is not needed."""
+        """Return the target for a sample, or None if no target is required."""
         if self.name is not None:
             target = self.target(sample.dim) if self._model is None else self._model.target_of(sample)
             if self.given.get("no_check"):
@@ -145,7 +147,7 @@ class NamedTarget:
 
     @cached_property
     def _own(self) -> Target | Model | None:
-        """Object in the user's file; None for a built-in target."""
+        """Object in the user's file, or None for a built-in target."""
         if not self.is_user_code:
             return None
         if self.options:
@@ -193,7 +195,7 @@ class Request(NamedTarget):
 
     @property
     def needs_scores(self) -> bool:
-        """True if a measure reads scores, or an option requests a verdict."""
+        """True if a measure requires scores, or if an option requests a verdict."""
         return bool(self._judgment or not self.measures or any(measure.needs != "draws" for measure in self.measures))
 
     @property
@@ -228,7 +230,7 @@ class Request(NamedTarget):
 
     @property
     def judging(self) -> Judging | None:
-        """Settings of the verdict; None with ``--no-verdict``."""
+        """Settings of the verdict, or None with ``--no-verdict``."""
         if not self.given["no_verdict"]:
             alpha = self.given.get("fail_if_biased")
             return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])
@@ -237,7 +239,7 @@ class Request(NamedTarget):
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
-        """Return the measures' settings, with bounds of the sample's parameters."""
+        """Return the settings of the measures, with bounds of the sample's parameters."""
         found: dict[str, Any] = {"progress": on_terminal()}
         for name in all_options():
             if name in self.given:
@@ -297,7 +299,7 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Give a sample the target's names if ``--columns`` states their order."""
+    """Give a sample the names of the target if ``--columns`` states their order."""
     known = None if target is None else target.names
     if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
         return sample, ()
@@ -335,14 +337,14 @@ def deliver(
     Parameters
     ----------
     options : mapping
-        See `output_options`.
+        Options of the command. See `output_options`.
     document : dict
     text : callable
-        Returns the text, if it is printed.
+        Function that returns the text, called if the text is printed.
     notes : iterable of str
-        Warnings, which are printed last, even if a file cannot be written.
+        Warnings. They are printed last, even if a file cannot be written.
     result : Result, optional
-        Saved with the JSON file, for ``steinkit report``; ``--plot`` draws its figure.
+        Result that is saved with the JSON file, for ``steinkit report``. The option ``--plot`` draws its figure.
     """
     json_text = as_json(document)
     printed = json_text if options["json_output"] else text()

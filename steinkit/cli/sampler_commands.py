@@ -1,6 +1,6 @@
 """Options of the samplers, ``steinkit samplers`` and ``steinkit design``.
 
-Options have the names of the Python arguments, with dashes.
+The options have the names of the Python arguments, with dashes.
 """
 
 from __future__ import annotations
@@ -71,16 +71,18 @@ def _option(kind: Any, metavar: str, text: str, **settings: Any) -> dict[str, An
 CHAIN_OPTIONS = {
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws per chain."),
-    "budget": _option(_WHOLE, "N", "Evaluations of the likelihood of one data point, per chain."),
-    "burn_in": _option(_WHOLE, "N", "Steps to discard at the start of each chain."),
+    "budget": _option(_WHOLE, "N", "Number of likelihood evaluations at single data points, per chain."),
+    "burn_in": _option(_WHOLE, "N", "Number of steps to discard at the start of each chain."),
     "thin": _option(_WHOLE, "N", "Keep every N-th step after burn-in."),
-    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') gives one per chain, as in the JSON."),
+    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') gives one seed per chain, as in the JSON."),
     "start": _option(_NUMBERS, "X,X...", "Initial state; repeat the option for each chain.", multiple=True),
 }
 SAMPLER_OPTIONS = {
-    "step_size": _option(click.FLOAT, "X", "Variance of a Langevin step; its drift is X/2 gradients."),
-    "proposal_scale": _option(_NUMBERS, "X[,X...]", "Sd of random-walk steps, common or one per parameter."),
-    "batch_size": _option(_WHOLE, "N", "Data points in a minibatch."),
+    "step_size": _option(click.FLOAT, "X", "Variance of a Langevin step; the drift is X/2 times the gradient."),
+    "proposal_scale": _option(
+        _NUMBERS, "X[,X...]", "Standard deviation of random-walk steps, common or one per parameter."
+    ),
+    "batch_size": _option(_WHOLE, "N", "Number of data points in a minibatch."),
     "epsilon": _option(click.FLOAT, "X", "Error tolerance of the acceptance test."),
     "temperature": _option(click.FLOAT, "T", "Divisor of the log likelihood; score with -p temperature=T."),
     **{name: _own_option(*each) for name, each in registry.own_options().items()},
@@ -107,19 +109,20 @@ def _default(name: str) -> str | bool:
 
 
 def as_flag(name: str) -> str:
-    """Return the flag of an option: ``--step-size`` for ``step_size``."""
+    """Return the flag of an option, such as ``--step-size`` for ``step_size``."""
     return f"--{name.replace('_', '-')}"
 
 
 def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
-    """Return the options given by the user, by their Python names.
+    """Return the options that the user specified, by their Python names.
 
     Raises
     ------
     UsageError
-        If the sampler does not have one of them, or a required option is missing.
+        If the sampler does not have one of them, or if a required option is missing.
     """
-    # An option that is not given is False for a flag, () if repeatable, else None; 0 is a value.
+    # If an option is not given, its value is False for a flag, () if it is repeatable, and None otherwise. The value 0
+    # is valid.
     values = {name: settings[name] for name in SAMPLER_OPTIONS}
     given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
     taken = sampler.options()
@@ -139,7 +142,7 @@ def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
 
 
 def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
-    """Return one state for all chains, (d,), or one per chain, (chains, d)."""
+    """Return one state for all chains, (d,), or one state per chain, (chains, d)."""
     rows = [start if isinstance(start, list) else [start] for start in starts]
     if len(lengths := {len(row) for row in rows}) > 1:
         raise UsageError(f"--start: expected states of one length, got {', '.join(map(str, sorted(lengths)))}")
@@ -147,7 +150,7 @@ def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
 
 
 def options_text(options: Mapping[str, Option]) -> str:
-    """Return the required options, then the others in brackets with their defaults."""
+    """Return the required options, and the others in brackets with their defaults."""
     required = [as_flag(option.name) for option in options.values() if option.required]
     return " ".join([*required, *(_optional(option) for option in options.values() if not option.required)])
 
@@ -191,7 +194,7 @@ Found: TypeAlias = tuple[dict[str, Any], str]
     option("--first-fraction", type=float, metavar="X", help="Fraction of the data read at each stage, in (0, 1]."),
     sampler_options("epsilon", "alpha", "batch_size", show_default=False),
     option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
-    option("--size", type=int, metavar="N", help="Number of data points, for the design's batch size."),
+    option("--size", type=int, metavar="N", help="Number of data points, for the batch size of the design."),
 )
 @option_group("Trial run", shared.target_options(), sampler_options("proposal_scale", *_TRIAL))
 @option_group("Output", shared.json_option)
@@ -203,9 +206,10 @@ def design(json_output: bool, **settings: Any) -> None:
     steinkit design --target-error 0.05 --size 10000
     steinkit design --target-error 0.01 --target gaussian-mean --proposal-scale 0.1
 
-    The first example computes the error of a test for a standardized mean of the data, (mean - mu_0) sqrt(N - 1) /
-    sigma, of 1. The second finds a test with an error of at most 0.05 for any mean. The third makes a trial run of
-    exact random-walk Metropolis and finds the test that changes its acceptance probabilities by 0.01 on average.
+    The first example computes the error of a test if the standardized mean of the data, (mean - mu_0) sqrt(N - 1) /
+    sigma, is 1. The second example finds a test with an error of at most 0.05 for any mean. The third example makes a
+    trial run of exact random-walk Metropolis and finds the test that changes its acceptance probabilities by 0.01 on
+    average.
     """
     given = {name: value for name, value in settings.items() if value not in (None, (), {})}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
@@ -272,7 +276,7 @@ def _average(given: Options) -> Found:
 
 
 def _only(given: Options, *names: str) -> dict[str, list[Any]]:
-    """Return given options as the choices of a search: "alphas" for "alpha"."""
+    """Return given options as the choices of a search, such as "alphas" for "alpha"."""
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 

@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     shared.output_options,
     shared.all_option,
     option(
-        "--fail-above", type=shared.SIZE, metavar="X", help="Exit with 1 if the first value exceeds X, 4 if undecided."
+        "--fail-above",
+        type=shared.SIZE,
+        metavar="X",
+        help="Exit with 1 if the first value exceeds X, 4 if undecided.",
     ),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:

@@ -18,11 +18,11 @@ from steinkit.errors import OutputError, UsageError, printable
 from steinkit.text import filled, on_screen
 
 _FIGURES = (".png", ".pdf", ".svg")
-_COLUMNS = 80  # width of a terminal that does not report it
+_COLUMNS = 80  # width that is used if the terminal does not report it
 
 
 def require_places(source: str, json_file: str | None, figure_file: str | None) -> None:
-    """Require output files that can be written and differ from the source."""
+    """Check that output files can be written and differ from the source."""
     if json_file:
         require_place("-o", json_file, source, "print JSON there with --json")
     if figure_file:
@@ -34,7 +34,7 @@ def require_places(source: str, json_file: str | None, figure_file: str | None) 
 
 
 def require_place(option: str, path: str, source: str, remedy: str) -> None:
-    """Require a file that can be written and differs from the source."""
+    """Check that a file can be written and differs from the source."""
     if path == "-":
         raise UsageError(f"{option} cannot write to standard output; {remedy}")
     folder = Path(path).parent
@@ -59,7 +59,7 @@ def say(text: str) -> None:
     try:
         click.echo(printable(text, lines=True))
     except BrokenPipeError:
-        sys.stdout = None  # Python must not flush it at exit
+        sys.stdout = None  # otherwise, Python flushes it at exit
     except OSError as error:
         sys.stdout = None
         raise OutputError(f"standard output cannot be written: {error.strerror or error}") from None
@@ -127,10 +127,10 @@ INTERRUPTED = 130
 
 @contextlib.contextmanager
 def heeded_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt at control-C; end the process at the second one.
+    """Raise KeyboardInterrupt at control-C, and end the process at the second one.
 
-    A second KeyboardInterrupt would leave solvers running during the shutdown of the interpreter, which would abort the
-    process. The process also ends if the first one is raised in a callback of C code, because such a callback would
+    A second KeyboardInterrupt would leave solvers running during the shutdown of the interpreter, and this would abort
+    the process. The process also ends if the first one is raised in a callback of C code, because such a callback would
     discard it.
     """
     interrupted = False
@@ -149,7 +149,8 @@ def heeded_interrupts() -> Iterator[None]:
         report(lost)
 
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # another handler, or ignored as under nohup
+    # another handler is installed, or the signal is ignored, as under nohup
+    if before is not signal.default_int_handler:
         yield
         return
     report, sys.unraisablehook = sys.unraisablehook, unraisable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -208,3 +209,9 @@ class TestFailIfBiased:
         outcome = steinkit("score", drawn(), *_NORMAL, *options)
         assert (outcome.code, outcome.out) == (2, "")
         assert message in outcome.err
+
+
+def test_an_option_of_other_commands_names_them(steinkit, drawn):
+    outcome = steinkit("verdict", drawn(), "--plot", "figure.png")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.search("'--plot'.* steinkit score, compare and curve", outcome.err)

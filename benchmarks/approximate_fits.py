@@ -5,15 +5,16 @@
     python benchmarks/approximate_fits.py --quick
     python benchmarks/approximate_fits.py --truths            # compute the true moments again
 
-A fit is a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of its means
-and standard deviations is a quantity. A quantity is *reliable* if the verdict reports so, and *covered* if the true
-bias is within the margin of error, plus two standard errors of the truth. Biases are in true sds; those of sds are log
-ratios. The tables give, per target and per approximation:
+A fit consists of a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of
+its means and standard deviations is a quantity. A quantity is *reliable* if the verdict reports it as reliable. It is
+*covered* if the true bias is within the margin of error, plus two standard errors of the truth. Biases are in true
+standard deviations, and biases of standard deviations are log ratios. The tables list the following numbers for each
+target and each approximation:
 
-- rejected: fits with p <= .01;
-- reliable: fraction of the quantities of rejected fits;
-- means, sds: coverage of reliable quantities of all fits, with their number;
-- worst: largest error minus its margin; "> .1": number of reliable quantities for which this exceeds .1.
+- rejected: the number of fits with p <= .01;
+- reliable: the fraction of the quantities of rejected fits that are reliable;
+- means, sds: the coverage of the reliable quantities of all fits, with their number;
+- worst: the largest error minus its margin; "> .1": the number of reliable quantities for which this exceeds .1.
 """
 
 from __future__ import annotations

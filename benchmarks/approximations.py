@@ -1,4 +1,6 @@
-"""Approximate samples of a model: variational fits, short or biased chains, tempered and tilted draws.
+"""Approximate samples of a model.
+
+The approximations are variational fits, short or biased chains, and tempered and tilted draws.
 
 Each function takes a model, a number of draws and a generator, and returns an array (n, d) or (chains, n / chains, d).
 Chains start at exact draws. No function uses the true moments.
@@ -28,7 +30,7 @@ def exact(model: Model, n: int, rng: Rng) -> Array:
 
 
 def laplace(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the normal distribution at the mode, with the curvature there."""
+    """Draw from the normal distribution at the mode, with the curvature at the mode."""
     mode, covariance = mode_and_curvature(model.target, model.draw(1, rng)[0], moments(model)[1])
     return mode + rng.standard_normal((n, len(mode))) @ np.linalg.cholesky(covariance).T
 
@@ -117,7 +119,7 @@ def noisy_langevin(model: Model, n: int, rng: Rng) -> Array:
 
 
 def _langevin(model: Model, start: Array, step: float, kept: list[int], noise: float, rng: Rng) -> Array:
-    """Return the states after given numbers of steps, (chains, kept, d)."""
+    """Return the states after given numbers of steps, shape (chains, kept, d)."""
     center, scale = moments(model)
     while True:
         x, states = start, []
@@ -152,7 +154,7 @@ def tilted(model: Model, n: int, rng: Rng) -> Array:
 
 @cache
 def moments(model: Model) -> tuple[Array, Array]:
-    """Return means and sds of exact draws, as units for steps and initial states."""
+    """Return the means and sds of exact draws, as units for steps and initial states."""
     x = model.draw(4000, np.random.default_rng(34))
     return x.mean(axis=0), x.std(axis=0)
 

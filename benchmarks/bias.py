@@ -1,4 +1,4 @@
-"""Coverage of the margins of `steinkit.estimate_bias`, rejected estimates, and the accuracy of repaired results.
+"""Coverage of the margins of `steinkit.estimate_bias`, and accuracy of repaired results.
 
     python benchmarks/bias.py                       # half an hour
     python benchmarks/bias.py --quick
@@ -6,21 +6,23 @@
     python benchmarks/bias.py --only modes choice --seed 1
 
 A mean or a standard deviation is *covered* if the truth is within its margin of error, plus two standard errors of the
-truth. A cell is a sample. *Least* is the smallest coverage in a cell of ten or more. Errors are in standard deviations,
-as medians over the reliable quantities. *Worse* counts the quantities that the repair moved away from the truth by more
-than .05. *As one* refers to the quantities of samples that are reliable as a whole.
+truth. A cell is a sample. The column *least* is the smallest coverage in a cell with at least ten quantities. Errors
+are in standard deviations, as medians over the reliable quantities. The column *worse* counts the quantities that the
+repair moved away from the truth by more than .05. The column *as one* refers to the quantities of samples that are
+reliable as a whole.
 
-The parts:
+The program has the following parts:
 
-- posteriors: 13 of posteriordb with six samples each, from scores only; quantiles of the draws weighted by `repair`;
-- logistic: skewed logistic regressions, d = 10 to 300, by "auto", with the density;
+- posteriors: 13 posteriors of posteriordb with six samples each, from scores only, and quantiles of the draws weighted
+  by `repair`;
+- logistic: skewed logistic regressions, d = 10 to 300, with the method "auto" and the density;
 - fresh: a Poisson regression, groups of binomial counts and negative binomial counts, used during development; a robust
   regression, Weibull survival and heteroscedastic noise, not used during development;
 - sgld: stochastic gradient Langevin dynamics on the nodal posterior;
-- modes: the same on a mixture posterior with two modes, and distant normal modes with wrong weights;
-- choice: the true error of the SGLD setting that each measure chooses, relative to the smallest. "Ranked" counts the
-  seeds of ten for which a sweep ranks by bias: all estimates of the best setting are reliable, and no draws split into
-  separate modes.
+- modes: the same sampler on a mixture posterior with two modes, and distant normal modes with incorrect weights;
+- choice: the true error of the SGLD setting that each measure chooses, relative to the smallest. The column "ranked"
+  counts the seeds, of ten, for which a sweep ranks by bias. In these cases, all estimates of the best setting are
+  reliable, and no draws split into separate modes.
 """
 
 from __future__ import annotations
@@ -64,7 +66,10 @@ PROBABILITIES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Estimates and true values of a sample: entries of the reliable means, then of the standard deviations."""
+    """Estimates and true values of a sample.
+
+    The entries are those of the reliable means, followed by those of the standard deviations.
+    """
 
     problem: str
     kind: str
@@ -176,7 +181,7 @@ def real_posteriors(folder: Path, quick: bool) -> None:
 
 
 def weighted_quantiles(points: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Compute the quantiles of each coordinate, (probabilities, d)."""
+    """Compute the quantiles of each coordinate, shape (probabilities, d)."""
     found = np.empty((len(PROBABILITIES), points.shape[1]))
     for j, column in enumerate(points.T):
         order = np.argsort(column, kind="stable")
@@ -333,7 +338,10 @@ def true_error(points: np.ndarray, truth: Truth) -> float:
 
 
 def measured(points: np.ndarray, target: sk.Target, graph: bool) -> tuple[dict[str, float], sk.BiasEstimate]:
-    """Return the value of each measure, NaN if it is not computed, and the biases."""
+    """Return the value of each measure and the biases.
+
+    The value is NaN if a measure is not computed.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = target.score(points)

@@ -2,9 +2,9 @@
 
     python benchmarks/bias_advi.py    # ten minutes; requires PyMC and NumPyro; --of pymc selects one of them
 
-There are three models, one of them hierarchical, in each library. The truth is from long chains of NUTS; comparisons
-account for its standard errors. A thousand other draws of NUTS are evaluated with the fits. The columns are those of
-`bias.py`, on the scale on which the library samples.
+There are three models in each library, and one of them is hierarchical. The truth is computed from long chains of NUTS,
+and comparisons account for its standard errors. A thousand other draws of NUTS are evaluated with the fits. The columns
+are those of `bias.py`, on the scale on which the library samples.
 """
 
 from __future__ import annotations
@@ -148,7 +148,10 @@ def by_numpyro(name: str, draws: int, seed: int) -> Iterator[Problem]:
 
 
 def _problems(name: str, bound: Callable[[Any], Any], long: Any, short: Any, made: dict[str, Any]) -> Iterator[Problem]:
-    """Yield samples with the truth of the long chains; `bound` converts draws of a library to a target and a sample."""
+    """Yield samples with the truth of the long chains.
+
+    The function `bound` converts draws of a library to a target and a sample.
+    """
     exact = bound(long)[1]
     truth = Truth.of(exact.points.reshape(BLOCKS, -1, exact.dim))
     for kind, found in {"NUTS": short, **made}.items():

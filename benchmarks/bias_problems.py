@@ -1,4 +1,6 @@
-"""Samples with known bias: of real posteriors, of skewed logistic regressions, and of three other models.
+"""Samples with known bias.
+
+They are from real posteriors, skewed logistic regressions, and three other models.
 
 The true moments of a posteriordb posterior are those of its ten thousand reference draws. For other posteriors, they
 are from long runs of Hamiltonian Monte Carlo. Comparisons account for the standard errors of both.
@@ -35,7 +37,10 @@ _PATH, _ACCEPTED = 5, 0.8
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Means and standard deviations, with standard errors; those of sds are for their logarithms."""
+    """Means and standard deviations, with standard errors.
+
+    The errors of standard deviations refer to their logarithms.
+    """
 
     mean: np.ndarray
     sd: np.ndarray
@@ -44,7 +49,7 @@ class Truth:
 
     @classmethod
     def of(cls, chains: np.ndarray) -> Truth:
-        """Compute the moments from independent chains, (chains, draws, d)."""
+        """Compute the moments from independent chains, shape (chains, draws, d)."""
         mean, sd = chains.mean(axis=(0, 1)), chains.std(axis=(0, 1))
         squares = ((chains - mean) / sd) ** 2
         errors = [values.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(len(chains)) for values in (chains, squares)]
@@ -230,7 +235,10 @@ def normal_approximation(target: sk.Target) -> tuple[np.ndarray, np.ndarray]:
 def hamiltonian_chains(
     target: sk.Target, chains: int, draws: int, rng: np.random.Generator, warm_up: int = 300
 ) -> np.ndarray:
-    """Draw exactly, (chains, draws, d), with the curvature at the mode and then the warm-up covariance as metric."""
+    """Draw exactly, shape (chains, draws, d).
+
+    The metric is the curvature at the mode, and later the warm-up covariance.
+    """
     mode, covariance = normal_approximation(target)
     points = mode + 0.3 * rng.standard_normal((chains, len(mode))) @ np.linalg.cholesky(covariance).T
     for _ in range(2):
@@ -245,7 +253,10 @@ def hamiltonian_chains(
 def _hamiltonian_run(
     target: sk.Target, points: np.ndarray, covariance: np.ndarray, warm_up: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the moves of all chains, (draws, chains, d), without the adaptation; only the latter if draws is 0."""
+    """Return the moves of all chains, shape (draws, chains, d), without the adaptation.
+
+    If draws is 0, only the adaptation is returned.
+    """
     root = np.linalg.cholesky(covariance)
     density, slope = target.log_density(points), target.score(points) @ root
     step, kept = 1.0 / points.shape[1] ** 0.25, np.empty((warm_up + draws, *points.shape))
@@ -293,7 +304,10 @@ def approximations(
 
 
 def _langevin(target: sk.Target, start: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw from many unadjusted chains with exact initial states; halve the step size if a chain diverges."""
+    """Draw from many unadjusted chains with exact initial states.
+
+    If a chain diverges, the step size is halved.
+    """
     root, step = np.linalg.cholesky(covariance), _LANGEVIN_STEP
     far = 20.0 * np.abs(start - start.mean(axis=0)).max(axis=0)
     while True:

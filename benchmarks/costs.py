@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 
 
 def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the CPU time of a call (this process, all threads), and its result."""
+    """Return the CPU time of a call and its result.
+
+    The time includes all threads of this process.
+    """
     started = time.process_time()
     result = run()
     return time.process_time() - started, result
@@ -28,7 +31,10 @@ def cpu_of_all() -> float:
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
-    """Return the CPU seconds of several calls in `repeats` alternating rounds, which distribute load of the machine."""
+    """Return the CPU seconds of several calls.
+
+    The calls run in `repeats` alternating rounds, which distribute the load of the machine.
+    """
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
@@ -44,7 +50,7 @@ def pulse() -> float:
 def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
     """Return the median CPU time of a call, after a first call that compiles.
 
-    The call is repeated until `enough` seconds are spent, or ten times that for fewer than three runs.
+    The call is repeated until `enough` seconds are spent, or ten times that limit if there are fewer than three runs.
     """
     run()
     found: list[float] = []
@@ -80,12 +86,14 @@ class Process(NamedTuple):
 
 
 def cost_of_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Process:
-    """Run a command, and discard its output; Python keeps its bytecode, as for users.
+    """Run a command, and discard its output.
+
+    Python keeps its bytecode, as for users.
 
     Raises
     ------
     subprocess.CalledProcessError
-        If it fails; the message contains its standard error.
+        If the command fails. The message contains its standard error.
     """
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})}
     started = time.perf_counter()

@@ -1,8 +1,10 @@
-"""Targets with curved, skewed or funnel-shaped densities, exact draws, and true means and sds.
+"""Targets with curved, skewed or funnel-shaped densities.
 
-All parameters are unconstrained, and all data are simulated with fixed seeds. True moments are closed forms or
-quadrature if the distribution factorizes, and importance sampling from a Student t otherwise. Rejection sampling of
-these proposals gives exact draws.
+The module also provides exact draws, and true means and sds.
+
+All parameters are unconstrained, and all data are simulated with fixed seeds. If the distribution factorizes, the true
+moments are closed forms or computed by quadrature. Otherwise, they are computed by importance sampling from a Student t
+distribution. Rejection sampling of these proposals gives exact draws.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ WIDEST = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Target, a function (n, rng) -> (n, d) for exact draws, and a function for the true moments."""
+    """Target with exact draws and true moments.
+
+    The draws are a function (n, rng) -> (n, d), and the moments are also computed by a function.
+    """
 
     name: str
     target: sk.Target
@@ -413,9 +418,9 @@ def _pool(name: str) -> Array:
 
 
 def mode_and_curvature(target: sk.Target, start: Array, scale: Array | float = 1.0) -> tuple[Array, Array]:
-    """Return the mode found by L-BFGS from a start, and the inverse curvature there.
+    """Return the mode found by L-BFGS from a start, and the inverse curvature at the mode.
 
-    In units of `scale`, curvatures are at least 1 / `WIDEST`^2, which matters along a ring.
+    In units of `scale`, curvatures are at least 1 / `WIDEST`^2. This bound is relevant along a ring.
     """
     found = minimize(
         lambda x: -target.log_density(x[None])[0], start, jac=lambda x: -target.score(x[None])[0], method="L-BFGS-B"

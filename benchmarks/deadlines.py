@@ -1,15 +1,15 @@
 """Check that calls end within `max_seconds`, whatever they compute.
 
-There are two kinds of calls: CASES, which require more time than allowed, or almost; and all measures, for sizes from
-1000 draws to a million and from one coordinate to a thousand. The draws are independent, or those of a random walk with
-similar neighbors if this changes the work. A call is late if it takes more than one and a half times its limit plus two
-seconds. The exit code is 1 if a call is late.
+There are two kinds of calls. CASES require more time than allowed, or nearly as much. The other calls are all measures,
+for sizes from 1000 draws to a million and from one coordinate to a thousand. The draws are independent, or those of a
+random walk with similar neighbors if this changes the work. A call is late if it takes more than one and a half times
+its limit plus two seconds. The exit code is 1 if a call is late.
 
-Each call runs in a process forked from this one, which allows memory measurements and isolates remaining threads.
-Kernels are compiled before, on small samples, because a compilation cannot be interrupted. Outcomes are an answer, with
-its relative width if it is a bracket, or the error with its bracket. Times are wall times, so that calls may be late on
-a busy machine. A call that gets less than half of a processor is evaluated by processor time instead, and counts as
-hanging at twenty times its limit.
+Each call runs in a process that is forked from this one. This allows memory measurements and isolates remaining
+threads. Kernels are compiled in advance on small samples, because a compilation cannot be interrupted. The outcome is a
+result, with its relative width if it is a bracket, or the error with its bracket. The times are wall times, so calls
+may be late on a busy machine. A call that gets less than half of a processor is evaluated by processor time instead. It
+is treated as hanging at twenty times its limit.
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--cases N] [--seed S] [--most GIGABYTES]
 """
@@ -51,7 +51,7 @@ QUICK = (
 
 
 class Case(NamedTuple):
-    """Call with a time limit: a function of the draws and the limit."""
+    """Call with a time limit, as a function of the draws and the limit."""
 
     name: str
     shape: tuple[int, int]
@@ -199,7 +199,7 @@ class Cost(NamedTuple):
 
 
 def peak_memory() -> float:
-    """Return the peak memory of this process since `forget_peak`; 0 if unknown."""
+    """Return the peak memory of this process since `forget_peak`, or 0 if unknown."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         return 1024.0 * float(found.group(1)) if found else 0.0

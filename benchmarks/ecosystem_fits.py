@@ -1,4 +1,6 @@
-"""Compare steinkit's results for fits by PyMC, NumPyro, BlackJAX and Stan with long reference runs.
+"""Accuracy of steinkit's results for fits by PyMC, NumPyro, BlackJAX and Stan.
+
+The fits are compared with long reference runs.
 
     python benchmarks/ecosystem_fits.py --keep FOLDER    # a quarter of an hour; FOLDER stores the fits for later runs
     python benchmarks/ecosystem_fits.py --only pymc --models centred --quantities
@@ -7,14 +9,14 @@
 There are four models: varying intercepts of twelve groups, centered and non-centered; a mixture of two normal
 components with ordered means; and a negative binomial regression with an offset. Each is fitted by mean-field and
 full-rank ADVI (PyMC and NumPyro), by Pathfinder (BlackJAX, with the initial states of NumPyro), and by NUTS with
-default settings (PyMC, NumPyro and Stan). PyStan has no variational inference; mean-field draws of NumPyro are
-evaluated with the density of Stan instead. Packages that are not installed are skipped.
+default settings (PyMC, NumPyro and Stan). PyStan has no variational inference. Therefore, mean-field draws of NumPyro
+are evaluated with the density of Stan instead. Packages that are not installed are skipped.
 
-The references are four chains of 10,000 draws of PyMC's NUTS with ``target_accept=0.99``, of the non-centered form for
-both forms. ``records/ecosystem_fits_reference.json`` contains their means and standard deviations. An estimated bias is
-covered if the true bias is within its margin of error, plus two standard errors of the reference. "Worst miss" is the
-largest distance of a reliable estimate from the truth beyond that. Errors are root mean squares over means and log
-standard deviations.
+The references are four chains of 10,000 draws of PyMC's NUTS with ``target_accept=0.99``. For both forms of a model,
+the non-centered form is used. The file ``records/ecosystem_fits_reference.json`` contains their means and standard
+deviations. An estimated bias is covered if the true bias is within its margin of error, plus two standard errors of the
+reference. The column "worst miss" is the largest distance of a reliable estimate from the truth beyond this margin.
+Errors are root mean squares over means and log standard deviations.
 """
 
 from __future__ import annotations
@@ -185,7 +187,7 @@ def stan_program(name: str) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Lengths of the fits; `quick` makes them short."""
+    """Lengths of the fits, which are short if `quick` is True."""
 
     seed: int = 0
     quick: bool = False
@@ -197,7 +199,10 @@ class Settings:
 
     @property
     def nuts_draws(self) -> int:
-        """Return the draws per chain; the default of all packages is 1000."""
+        """Return the draws per chain.
+
+        The default of all packages is 1000.
+        """
         return 200 if self.quick else 1000
 
 
@@ -317,7 +322,7 @@ SITES = ("mu", "tau", "sigma", "theta", "z", "means", "scales", "w", "level", "s
 
 
 def quantities(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tabulate parameters, (draws, ...), and their values in unconstrained space, by name."""
+    """Tabulate parameters, shape (draws, ...), and their unconstrained values by name."""
     found: dict[str, np.ndarray] = {}
     for site, values in draws.items():
         columns = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
@@ -382,7 +387,10 @@ def truth_of(draws: dict[str, np.ndarray]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Claim:
-    """Estimated and true bias, in standard deviations; for log standard deviations, the difference."""
+    """Estimated and true bias, in standard deviations.
+
+    For log standard deviations, it is the difference.
+    """
 
     quantity: str
     of: str

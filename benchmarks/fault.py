@@ -1,4 +1,4 @@
-"""Definition of a sample with a defect, and targets and chains used by the catalogs of defects."""
+"""Samples with a defect, and targets and chains used by the catalogs of defects."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class Fault:
     target : sk.Target
         Target with its exact score.
     culprits : frozenset of int, or None
-        Coordinates that a correct first finding may name. None if all are affected, or none in particular.
+        Coordinates that a correct first finding may name. The tuple is None if all coordinates are affected, or none in
+        particular.
     kinds : frozenset of str, or None
-        Correct kinds of the first finding. None if several kinds are equally correct.
+        Correct kinds of the first finding. It is None if several kinds are equally correct.
     """
 
     draws: Array
@@ -42,7 +43,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Entry:
-    """Defect of a catalog: a one-line description, and a function that creates a sample."""
+    """Defect of a catalog, with a one-line description and a function for samples."""
 
     description: str
     make: Callable[[np.random.Generator], Fault]
@@ -72,14 +73,17 @@ def centred(covariance: Array) -> sk.Target:
 
 
 def scaled(dim: int, factors: dict[int, float]) -> Array:
-    """Return ones, except for the given coordinates."""
+    """Return an array of ones, except for the given coordinates."""
     found = np.ones(dim)
     found[list(factors)] = list(factors.values())
     return found
 
 
 def slow(noise: Array, phi: float = 0.5) -> Array:
-    """Return a stationary autoregressive chain of independent standard normal rows; axis -2 is time."""
+    """Return a stationary autoregressive chain of independent standard normal rows.
+
+    The axis -2 is the time.
+    """
     chain = noise.copy()
     for k in range(1, noise.shape[-2]):
         chain[..., k, :] = phi * chain[..., k - 1, :] + np.sqrt(1.0 - phi**2) * noise[..., k, :]
@@ -89,7 +93,7 @@ def slow(noise: Array, phi: float = 0.5) -> Array:
 def walked(
     log_density: Callable[[Array], Array], starts: Array, sds: Array, steps: int, rng: np.random.Generator
 ) -> Array:
-    """Return the final states of independent Metropolis walks, one per initial state."""
+    """Return the final states of independent Metropolis walks, one for each initial state."""
     at, height = starts, log_density(starts)
     for _ in range(steps):
         proposed = at + 2.4 / np.sqrt(at.shape[1]) * sds * rng.standard_normal(at.shape)
@@ -102,7 +106,7 @@ def walked(
 
 @cache
 def laplace_of(target: sk.Target) -> tuple[Array, Array]:
-    """Return the mode, and the inverse of the curvature there."""
+    """Return the mode, and the inverse of the curvature at the mode."""
     found = minimize(
         lambda x: -target.log_density(x[None])[0], np.zeros(target.dim), jac=lambda x: -target.score(x[None])[0]
     )
@@ -112,7 +116,10 @@ def laplace_of(target: sk.Target) -> tuple[Array, Array]:
 
 
 def exact(target: sk.Target, n: int, rng: np.random.Generator) -> Array:
-    """Draw independently; without a sampler, by final states of walks from the Laplace approximation."""
+    """Draw independently.
+
+    If the target has no sampler, the draws are final states of walks from the Laplace approximation.
+    """
     try:
         return target.sample(n, rng)
     except sk.UsageError:

@@ -1,4 +1,4 @@
-"""Detection rates of `steinkit.verdict` for samples with defects, per test, and accuracy of its findings.
+"""Detection rates of `steinkit.verdict` for samples with defects, and accuracy of its findings.
 
     python benchmarks/faults.py                # the defects used to choose the tests
     python benchmarks/faults.py --fresh        # other defects, which were not used
@@ -6,12 +6,12 @@
     python benchmarks/faults.py --only NAME    # defects with NAME in their name
     python benchmarks/faults.py --list
 
-For every defect, the table gives the fraction of samples with p-values up to .05 and up to .01, of the verdict and of
-each test, and the fraction with enough draws. For rejected samples, it gives the fraction without findings, with a
-first finding that names only affected coordinates, and with a first finding of a correct kind; "-" if a defect has no
-specific coordinate or kind.
+For every defect, the table lists the fraction of samples with p-values up to .05 and up to .01, for the verdict and for
+each test. It also lists the fraction of samples with enough draws. For rejected samples, it lists the fraction without
+findings, the fraction with a first finding that names only affected coordinates, and the fraction with a first finding
+of a correct kind. It contains "-" if a defect has no specific coordinate or kind.
 
-The k-th sample of a defect is always the same, so results of two versions are comparable sample by sample.
+The k-th sample of a defect is always the same, so the results of two versions can be compared sample by sample.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def judged(fault: Fault) -> sk.Verdict:
 
 
 def findings_of(found: sk.Verdict, fault: Fault) -> Row:
-    """Return the first finding, and whether its parameters and kind are correct; None if undefined."""
+    """Return the first finding, and whether its parameters and kind are correct.
+
+    The result is None if it is undefined.
+    """
     if not found.is_biased:
         return {}
     first = found.findings[0] if found.findings else None

@@ -1,15 +1,17 @@
-"""Read thousands of damaged files; each must be read correctly or rejected with an error, quickly.
+"""Read thousands of damaged files.
+
+Each file must be read correctly or rejected with an error, quickly.
 
     python benchmarks/fuzz_files.py                       # more than 10,000 files, five minutes
     python benchmarks/fuzz_files.py --quick
     python benchmarks/fuzz_files.py --seed 7 --files 2000 --reader csv --reader npz
     python benchmarks/fuzz_files.py --save FOLDER         # stores failures
 
-Valid files of every format are mutated: bytes are changed, removed, moved and repeated, and format-specific mutations
+Valid files of every format are mutated. Bytes are changed, removed, moved and repeated, and format-specific mutations
 replace cells, headers, shapes, members, keys and values by unusual ones. A separate process reads each file, with a
 time limit and a memory limit. Data that are read without error must be finite. For simple formats, they must be
 bit-for-bit identical to those of a second, strict parser. The exit code is 1 if any file caused a traceback, exceeded a
-limit, or was read incorrectly. Zarr requires the package zarr and is skipped otherwise.
+limit, or was read incorrectly. The Zarr format requires the package zarr and is skipped otherwise.
 """
 
 from __future__ import annotations
@@ -68,7 +70,10 @@ class Tally:
 
 
 class Worker:
-    """Process that reads mutated files, one per input line; it is restarted after it was killed."""
+    """Process that reads mutated files, one per input line.
+
+    It is started again after it was killed.
+    """
 
     def __init__(self, memory: int, complaints: IO[bytes]) -> None:
         self.memory = memory
@@ -171,7 +176,7 @@ def run(names: list[str], files: dict[str, int], seed: int, save: Path | None) -
 
 
 def main() -> int:
-    """Print the table; return 1 if a file failed."""
+    """Print the table, and return 1 if a file failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="of the mutations")
     parser.add_argument("--files", type=int, help="files per reader")

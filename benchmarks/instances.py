@@ -1,4 +1,7 @@
-"""Samples and targets shared by the benchmarks of the solvers: draws (n, d) and a target, with a fixed seed."""
+"""Samples and targets shared by the benchmarks of the solvers.
+
+Each consists of draws (n, d) and a target, with a fixed seed.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def walk(n: int, dim: int, size: float) -> Instance:
 
 
 def mixed_scales(n: int, dim: int, size: float) -> Instance:
-    """Return draws: half are well separated, and half lie within 1 to 1e-3 times a size of five of them."""
+    """Return draws at mixed scales.
+
+    Half of them are well separated, and half lie within 1 to 1e-3 times a size of five of them.
+    """
     rng = np.random.default_rng(0)
     spaced = rng.standard_normal((n // 2, dim))
     scale = size * 10.0 ** (-3.0 * rng.random((n // 2, 1)))

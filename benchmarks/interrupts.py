@@ -1,14 +1,17 @@
-"""Send control-C to every command at random moments; it must end at once, cleanly and without partial files.
+"""Send control-C to every command at random moments.
+
+The command must end immediately, without errors or partial files.
 
 Every command with a noticeable run time is run to its end, and then repeatedly. At a random moment of its run time, it
-receives INT. It must end within two seconds with exit code 130, Python must not print an "Exception ignored" or a
-traceback, and each output file must be complete or absent. A command that ends before the signal is run again. If a
-command gets less than half of a processor, the two seconds are CPU seconds. The exit code is 1 if any requirement is
-violated.
+receives the signal INT. It must end within two seconds with exit code 130. Python must not print an "Exception ignored"
+or a traceback, and each output file must be complete or absent. If a command ends before the signal, it is run again.
+If a command gets less than half of a processor, the two seconds are CPU seconds. The exit code is 1 if any requirement
+is violated.
 
     python benchmarks/interrupts.py [--interrupts 60] [--seed 0] [--quick]
 
-The run takes about ten minutes on two cores. It requires a system that sends INT to processes (not Windows).
+The run takes about ten minutes on two cores. The program requires a system that sends INT to processes, so it does not
+run on Windows.
 """
 
 from __future__ import annotations
@@ -98,7 +101,10 @@ def main() -> None:
 
 
 def undisturbed(folder: Path, name: str) -> float:
-    """Return the run time of a command, from its second run; the first one compiles."""
+    """Return the run time of a command, from its second run.
+
+    The first run compiles kernels.
+    """
     for attempt in range(2):
         began = time.monotonic()
         process = started(folder / str(attempt), name)
@@ -136,7 +142,10 @@ def heed_interrupts() -> None:
 
 
 def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generator) -> str:
-    """Return the problems after an interrupt at a random moment; empty if there are none."""
+    """Return the problems after an interrupt at a random moment.
+
+    The list is empty if there are none.
+    """
     for attempt in range(100):
         process = started(folder / str(attempt), name)
         time.sleep(rng.uniform(min(STARTING, 0.5 * seconds), seconds))
@@ -177,7 +186,7 @@ def processor_seconds(process: int) -> float:
 
 
 def half_written(folder: Path) -> str:
-    """Return the first incomplete file; empty if there is none."""
+    """Return the first incomplete file, or an empty text if there is none."""
     left = [path for path in folder.rglob("*.tmp") if path.is_file()]
     if left:
         return f"left {left[0].name}"

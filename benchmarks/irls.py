@@ -1,13 +1,13 @@
-"""Data read by IRLS on growing batches relative to IRLS on all data, and reliability of its test of directions.
+"""Data read by IRLS on growing batches, and reliability of its test of directions.
 
-The first table is for simulated regressions: data read (in multiples of all data), and seconds, until a method stays
-within .5 % and .05 % of the solution, and until it stops. Ratios are relative to all data. "As published" starts each
-iteration with new data, has no bias correction, and increases batches by a thousandth. For stochastic gradient descent,
-the best of several step size schedules is used, selected on the same data.
+The first table is for simulated regressions. It lists the data read (in multiples of all data) and the seconds until a
+method stays within .5 % and .05 % of the solution, and until it stops. Ratios are relative to all data. The method "as
+published" starts each iteration with new data, has no bias correction, and increases batches by a thousandth. For
+stochastic gradient descent, the best of several step size schedules is used, selected on the same data.
 
-The second table is for given ratios mu / sigma of the true step to its noise: the fraction of steps in the wrong
-direction, delta for the true step, mean delta as estimated in the paper and with bias correction, the fractions of
-steps that pass at .01, and the fractions of those in the wrong direction.
+The second table is for given ratios mu / sigma of the true step to its noise. It lists the fraction of steps in the
+wrong direction, delta for the true step, and the mean delta as estimated in the paper and with bias correction. It also
+lists the fractions of steps that pass at .01, and the fractions of those in the wrong direction.
 
     python benchmarks/irls.py [--quick]
 
@@ -53,7 +53,10 @@ def errors(result: Result, reference: np.ndarray) -> np.ndarray:
 
 
 def spent(result: Result, reference: np.ndarray) -> list[tuple[float, float]]:
-    """Return data read, and seconds, until each limit holds, and until the end; infinite if never."""
+    """Return the data read and the seconds until each limit holds, and until the end.
+
+    They are infinite if a limit is never reached.
+    """
     found = []
     for limit in LIMITS:
         above = np.flatnonzero(errors(result, reference) >= limit)

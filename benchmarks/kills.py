@@ -1,16 +1,18 @@
-"""Kill sweeps, fill their disk, damage their files, and count the cells that are lost or run twice.
+"""Kill sweeps, fill their disk and damage their files.
+
+The program counts the cells that are lost or run twice.
 
 Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the command or one of its workers receives KILL,
-TERM or INT. The sweep is then resumed from its file. Every cell of the file must still be there, unchanged, and all
-cells must be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which is
-control-C), or half of that in processor time if the machine is busy; five seconds later none of its processes may be
-left. Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report it, lose no
-finished cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to
-the structure must be reported; SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
+TERM or INT. The sweep is then resumed from its file. Every cell of the file must remain unchanged, and all cells must
+be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which is control-C),
+or within half of that in processor time if the machine is busy. Five seconds later, none of its processes may remain.
+Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report it, lose no finished
+cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to the
+structure must be reported, but SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
 
     python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
-The run takes about fifteen minutes on two cores. It requires Linux, because it finds processes in /proc.
+The run takes about fifteen minutes on two cores. The program requires Linux, because it finds processes in /proc.
 """
 
 from __future__ import annotations
@@ -227,7 +229,10 @@ def processes(mark: str) -> dict[int, str]:
 
 
 def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str) -> bool:
-    """Send a signal to the sweep, or to a worker once there is one; return False if the sweep ended before."""
+    """Send a signal to the sweep, or to a worker if there is one.
+
+    Return False if the sweep ended before.
+    """
     while process.poll() is None:
         if victim == "parent":
             # control-C reaches every process of a terminal
@@ -326,7 +331,7 @@ def raced(file: Path) -> sk.SweepResult:
 
 
 def outcome(file: Path, wanted: sk.SweepResult) -> str:
-    """Return whether damage was reported, irrelevant, undetected, or raised an unexpected error."""
+    """Return whether damage was reported, irrelevant or undetected, or raised an error."""
     outcomes = []
     for act in (sk.read_sweep, raced):
         try:

@@ -1,12 +1,15 @@
-"""Verdicts, biases and choice of a step size from ten of a million data points per draw, relative to all data.
+"""Verdicts, biases and choice of a step size from ten of a million data points per draw.
 
-The model is a logistic regression, d = 20, in memory-mapped files. The parts:
+The results are compared with those from all data.
 
-- *verdict*: 1000 draws that are exact, shifted, too wide, or of SGLD. Seconds are CPU seconds, and memory excludes the
-  files;
+The model is a logistic regression, d = 20, in memory-mapped files. The program has the following parts:
+
+- *verdict*: 1000 draws that are exact, shifted, too wide, or of SGLD. Seconds are CPU seconds, and the memory excludes
+  the files;
 - *alarms*: rejection rates at .05 and .01 for 100 exact samples of 1000 draws;
-- *choice*: four step sizes of SGLD with control variates, ten seeds, 200 draws each, thinned by 100 because scores on
-  all data are slow: the step size with the smallest bias, according to ten data points per draw and to all data;
+- *choice*: four step sizes of SGLD with control variates, ten seeds, and 200 draws each. The draws are thinned by 100,
+  because scores on all data are slow. The step size with the smallest bias is chosen by ten data points per draw and by
+  all data;
 - *refused*: a posterior with two modes, and one with 60 data points.
 
 Exact draws are from the normal distribution at the mode, which is the posterior for this number of data points.
@@ -36,7 +39,7 @@ STEPS = (0.1, 0.3, 0.6, 1.2)  # times the inverse of the largest curvature
 
 
 class Problem(NamedTuple):
-    """Posterior, its mode, a square root of the covariance there, and the largest curvature."""
+    """Posterior, its mode, a square root of its covariance, and the largest curvature."""
 
     posterior: sk.targets.LogisticRegression
     mode: Floats
@@ -80,7 +83,10 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def memory() -> str:
-    """Return the memory of the process in megabytes, without files, if the system reports it."""
+    """Return the memory of the process in megabytes, without files.
+
+    The result is None if the system does not report it.
+    """
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((f"{int(line.split()[1]) / 1024:.0f} MB" for line in lines if line.startswith("RssAnon")), "?")

@@ -1,7 +1,8 @@
-"""Time, CPU time and memory of the moment and sliced measures for large samples, with their goals.
+"""Time and memory of the moment and sliced measures for large samples, with their goals.
 
-Both are linear in the number of draws. Each row is from a separate process, which draws independently from N(0, I),
-computes scores, and then one measure. The memory is the peak in excess of the draws and scores.
+The cost of both measures is linear in the number of draws. Each row is from a separate process, which draws
+independently from N(0, I), computes the scores, and then computes one measure. The memory is the peak in excess of the
+draws and scores.
 
     python benchmarks/large_samples.py [--quick]
 """

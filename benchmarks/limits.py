@@ -1,11 +1,11 @@
-"""Efficiency of the most expensive kernels relative to the hardware, their growth with n, and peers.
+"""Efficiency of the most expensive kernels relative to the hardware and to peers.
 
-For each kernel, the table gives the operations or bytes per second of its definition (counted below), relative to plain
-BLAS or STREAM with one thread (`machine`). This fraction shows the potential of better code. The exponents of n, of CPU
-seconds and of the work, show the potential of better algorithms. For kernels without such a limit, a lower bound takes
-its place: the nearest neighbors of all points for a spanner, the random numbers for a chain. A second table compares
-the kernels with peers on the same data. All runs use one thread. Peers that are not installed (`pip install clarabel
-qdldl stein-thinning goodpoints blackjax`) are reported and skipped.
+For each kernel, the table lists the operations or bytes per second of its definition (counted below), relative to plain
+BLAS or STREAM with one thread (`machine`). This fraction shows the potential of better code. The exponents of n, for
+CPU seconds and for the work, show the potential of better algorithms. If a kernel has no such limit, a lower bound is
+used instead. It is the search for the nearest neighbors of all points for a spanner, and the generation of the random
+numbers for a chain. A second table compares the kernels with peers on the same data. All runs use one thread. Peers
+that are not installed (`pip install clarabel qdldl stein-thinning goodpoints blackjax`) are reported and skipped.
 
     python benchmarks/limits.py [--quick] [--only NAME]
 """
@@ -63,7 +63,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernel with the unit of its work, the description of its limit, and its sizes: few, and all."""
+    """Kernel with the unit of its work, the description of its limit, and its sizes.
+
+    The sizes are a few sizes, and all sizes.
+    """
 
     name: str
     unit: str
@@ -74,7 +77,10 @@ class Kernel:
 
 
 def cholesky(dim: int, n: int) -> Measured:
-    """Measure the elimination of the Newton matrix in fronts; a column of c entries, with explicit zeros, takes c^2."""
+    """Measure the elimination of the Newton matrix in fronts.
+
+    A column of c entries, with explicit zeros, takes c^2 operations.
+    """
     newton = NewtonMatrix.of(n, dim)
     seconds = median_seconds(newton.factorise) - median_seconds(newton.form)
     return Measured(n, seconds, newton.system.pattern.symbolic.flops, machine.dpotrf(2000))
@@ -84,7 +90,7 @@ def sweep(n: int) -> Measured:
     """Measure an iteration of the first-order method on the programs of five coordinates.
 
     Each array counts once. Per variable, six vectors of eight lanes are read (y, A'p, the anchor, tau, b, u) and three
-    are written (2 y+ - y, y, A'p); then 2 y+ - y is read again, and A'p is read and written. Per row, p and its anchor,
+    are written (2 y+ - y, y, A'p). Then 2 y+ - y is read again, and A'p is read and written. Per row, p and its anchor,
     radius, step and start are read, and p is written. An entry has a value and a column.
     """
     program = stein_program(*normal(n, 5))
@@ -119,10 +125,10 @@ def spanner(n: int) -> Measured:
 def kernel_discrepancy(n: int) -> Measured:
     """Measure the kernel Stein discrepancy in ten dimensions, with kernel IMQ(1, -1/2).
 
-    Per coordinate, a pair requires 8 operations: r = x - y, u += r r, slope += r (b - b'), inner += b b'. Per pair, 19
-    more operations, with a root and three divisions, are required: 9 for the kernel, 6 to combine the terms, and 4 for
-    the two weighted sums. They are neither fused nor reordered, because the bracket accounts for their rounding errors.
-    At most half of the rate of BLAS is therefore possible.
+    Per coordinate, a pair requires 8 operations: r = x - y, u += r r, slope += r (b - b'), inner += b b'. Per pair,
+    another 19 operations are required, with a root and three divisions: 9 for the kernel, 6 to combine the terms, and 4
+    for the two weighted sums. These operations are neither fused nor reordered, because the bracket accounts for their
+    rounding errors. At most half of the rate of BLAS is therefore possible.
     """
     dim = 10
     draws, target = normal(n, dim)

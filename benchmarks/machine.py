@@ -15,7 +15,10 @@ Floats = NDArray[np.float64]
 
 @cache
 def dgemm(n: int) -> float:
-    """Return the floating point operations per second of an n x n matrix product, 2 n^3 in all."""
+    """Return the floating point operations per second of an n x n matrix product.
+
+    The product takes 2 n^3 operations.
+    """
     a, b = np.random.default_rng(0).standard_normal((2, n, n))
     out = np.empty((n, n))
     return 2.0 * n**3 / median_seconds(partial(np.dot, a, b, out))
@@ -23,7 +26,10 @@ def dgemm(n: int) -> float:
 
 @cache
 def dpotrf(n: int) -> float:
-    """Return the floating point operations per second of LAPACK's Cholesky factorization, n^3/3 in all."""
+    """Return the floating point operations per second of LAPACK's Cholesky factorization.
+
+    The factorization takes n^3/3 operations.
+    """
     a = np.random.default_rng(0).standard_normal((n, n))
     matrix = np.asfortranarray(a @ a.T + n * np.eye(n))
     return n**3 / 3.0 / median_seconds(partial(lapack.dpotrf, matrix, lower=1))
@@ -31,7 +37,10 @@ def dpotrf(n: int) -> float:
 
 @numba.njit(nogil=True, error_model="numpy")
 def _triad(a: Floats, b: Floats, c: Floats, times: int) -> None:
-    """Compute a = b + 3 c repeatedly, with varying factors, which prevents optimizations by the compiler."""
+    """Compute a = b + 3 c repeatedly.
+
+    The factors vary, which prevents optimizations by the compiler.
+    """
     for k in range(times):
         factor = 3.0 + k
         for i in range(len(a)):

@@ -1,18 +1,18 @@
-"""Cost of the measures relative to peers, their values for biased samples, and error rates of the kernel test.
+"""Cost of the measures, their values for biased samples, and error rates of the kernel test.
 
-**Cost.** The kernel Stein discrepancy of n draws of N(0, I) in ten dimensions, V-statistic, kernel IMQ(1, -1/2), with
-one and two threads, is compared with other implementations on the same draws and scores: `stein-thinning` and
-`goodpoints` (in double precision), `ksd-metric` (which uses automatic differentiation and memory O(n^2 d^2)), and the
-formula in NumPy, by blocks of rows, with the default number of BLAS threads. Wall times are medians of alternating
-runs. Peers that are not installed are reported and skipped. The peak of resident memory is measured in a separate
-process.
+**Cost.** The program measures the kernel Stein discrepancy of n draws of N(0, I) in ten dimensions (V-statistic, kernel
+IMQ(1, -1/2)), with one and two threads. It compares it with other implementations on the same draws and scores. These
+are `stein-thinning` and `goodpoints` (in double precision), `ksd-metric` (which uses automatic differentiation and
+memory O(n^2 d^2)), and the formula in NumPy, by blocks of rows, with the default number of BLAS threads. Wall times are
+medians of alternating runs. Peers that are not installed are reported and skipped. The peak of resident memory is
+measured in a separate process.
 
 **Sensitivity.** All measures are computed for samples with a known defect, for a mixture of two normal distributions in
 one dimension. Each value is relative to that of independent draws from the target, which makes values of a measure
 comparable.
 
-**Size and power of the test.** With `--test-size`: rejection rates of `kernel_stein_test` at level .05, for stationary
-autoregressive draws that are exact, shifted by .3, or of variance 1.3.
+**Size and power of the test.** With `--test-size`, the program prints rejection rates of `kernel_stein_test` at level
+.05, for stationary autoregressive draws that are exact, shifted by .3, or of variance 1.3.
 
     python benchmarks/measures.py [--quick] [--repeats N] [--test-size [--repetitions N]]
 """
@@ -130,7 +130,10 @@ def memory(n: int, n_jobs: int) -> float:
 
 
 def memory_table(sizes: list[int]) -> None:
-    """Print the peak memory; run this first, because a new process inherits the peak of its parent."""
+    """Print the peak memory.
+
+    This function must be called first, because a new process inherits the peak of its parent.
+    """
     for n in sizes:
         peak = in_a_process_of_its_own(memory, n, 2)
         met = "met" if peak < TARGET_MEMORY else "MISSED"
@@ -171,7 +174,10 @@ def cost_table(sizes: list[int], repeats: int) -> None:
 
 
 def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
-    """Return samples of n draws with a known defect; the target's modes are -4 and 4."""
+    """Return samples of n draws with a known defect.
+
+    The modes of the target are -4 and 4.
+    """
     right = target.sample(n, rng=1)[:, 0]
     rng = np.random.default_rng(2)
     modes, noise = np.where(rng.random(n) < 0.7, 4.0, -4.0), rng.standard_normal(n)

@@ -1,19 +1,21 @@
-"""Check the margins of the weights that `steinkit.mode_weights` estimates, and the samples that it rejects.
+"""Check the margins of the weights that `steinkit.mode_weights` estimates.
+
+The program also counts the samples that the function rejects.
 
     python benchmarks/mode_weights.py             # a quarter of an hour
     python benchmarks/mode_weights.py --quick
     python benchmarks/mode_weights.py --only sgld --seed 1
 
-The parts:
+The program has the following parts:
 
 - right: samples of 1000 independent draws with correct weights, 1/2 or 1/3 each. *Rejected* is the rejection rate at
   .05 of evaluated samples; *within* counts weights within their margins of error, twice the standard error;
-- wrong: the same with weights .6 and .4 in place of 1/2;
-- stuck: four chains that never switch modes, three of them in one of two modes: error of means and log standard
-  deviations, relative to their root mean square, for the draws as given and after reweighting;
+- wrong: the same samples with weights .6 and .4 in place of 1/2;
+- stuck: four chains that never move between modes, three of them in one of two modes. The errors of means and log
+  standard deviations are relative to their root mean square, for the draws as given and after reweighting;
 - near: overlapping modes. The true weight is that of the region, from 100,000 draws;
 - sgld: SGLD on the mixture posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error with the
-  exact weight of each region, that is, the error within the modes;
+  exact weight of each region, which is the error within the modes;
 - verdict: false rejections of `steinkit.verdict` for exact samples, with and without the test of weights.
 """
 
@@ -38,7 +40,10 @@ DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Normal or Student's t component, or curved normal: the second coordinate gains ``bend (z1^2 - 1)``."""
+    """Normal or Student's t component, or curved normal component.
+
+    In a curved component, the second coordinate gains ``bend (z1^2 - 1)``.
+    """
 
     centre: np.ndarray
     sd: np.ndarray
@@ -100,7 +105,10 @@ class Mixture:
 
 
 def mixture(dim: int, separation: float, kind: str = "normal", modes: int = 2) -> Mixture:
-    """Return modes along the first coordinate; three modes form a triangle."""
+    """Return modes along the first coordinate.
+
+    Three modes form a triangle.
+    """
     centres = np.zeros((modes, dim))
     centres[1, 0] = separation
     if modes == 3:

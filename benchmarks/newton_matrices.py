@@ -1,4 +1,7 @@
-"""Newton matrices H = B'WB of the interior point method, B = [A/r; I], for solver `block` and its peers."""
+"""Newton matrices of the interior point method, for solver `block` and its peers.
+
+The matrices are H = B'WB with B = [A/r; I].
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ SYMMETRIC: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMod
 
 @dataclass(frozen=True, eq=False)
 class NewtonMatrix:
-    """Newton matrix of the first coordinate, for our factorization and for others.
+    """Newton matrix of the first coordinate, for the factorization of steinkit and for others.
 
     Attributes
     ----------
     program : SteinProgram
         The program.
     system : BlockSystem
-        Newton system of our solver.
+        Newton system of the solver of steinkit.
     weights : ndarray
         W, from 1e-2 to 1e2 as in the middle of a solution.
     matrix : csc_array
@@ -61,13 +64,16 @@ class NewtonMatrix:
         self.system.factorise(self.weights)
 
     def form(self) -> None:
-        """Form H only, by a factorization that stops at once."""
+        """Form H only, by a factorization that stops immediately."""
         self.system.stop[0] = True
         self.system.factorise(self.weights)
         self.system.stop[0] = False
 
     def residual(self) -> float:
-        """Compute the relative error of a solution by our factor, according to the matrix given to the peers."""
+        """Compute the relative error of a solution by the factor of steinkit.
+
+        The error refers to the matrix that is given to the peers.
+        """
         force, change = np.zeros(len(self.weights)), np.empty(len(self.weights))
         self.factorise()
         self.system.step(force, change)
@@ -77,10 +83,12 @@ class NewtonMatrix:
         return float(np.linalg.norm(self.matrix @ x - b) / np.linalg.norm(b))
 
     def flops(self) -> float:
-        """Count the operations of a factorization by columns: a column with c entries takes c^2.
+        """Count the operations of a factorization by columns.
 
-        They are c multiplications or divisions of the column and c (c - 1) / 2 products subtracted from others. Our
-        fronts take more, because they contain zeros of L.
+        A column with c entries takes c^2 operations.
+
+        They are c multiplications or divisions of the column and c (c - 1) / 2 products subtracted from others. The
+        fronts of steinkit take more operations, because they contain zeros of L.
         """
         order = np.argsort(self.system.pattern.place)
         permuted = sparse.csc_array(self.matrix[order][:, order])
@@ -95,7 +103,9 @@ def scaled_rows(program: CoordinateProgram) -> sparse.csr_array:
 
 
 class PeerSystem:
-    """Newton systems of our interior point method with another factorization, as an `interior_point.NewtonSystem`.
+    """Newton systems of the interior point method with another factorization.
+
+    The class implements `interior_point.NewtonSystem`.
 
     Parameters
     ----------
@@ -136,13 +146,16 @@ def superlu(matrix: sparse.csc_array) -> Callable[..., Any]:
 
 
 class Qdldl:
-    """Factorize by QDLDL in an approximate minimum degree order, which it keeps."""
+    """Factorization by QDLDL in an approximate minimum degree order, which is kept."""
 
     def __init__(self) -> None:
         self.solver: Any = None
 
     def __call__(self, matrix: sparse.csc_array) -> Callable[..., Any]:
-        """Factorize, the first time in a new order."""
+        """Factorize a matrix.
+
+        The first call determines the order.
+        """
         if self.solver is None:
             self.solver = importlib.import_module("qdldl").Solver(matrix)
         else:

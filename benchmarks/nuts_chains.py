@@ -5,11 +5,11 @@
     python benchmarks/nuts_chains.py --judge --kept FOLDER --target    # by the score function: with invariance test
     python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples used by the tests
 
-NUTS runs with the default settings of the packages, without thinning: one chain of 1000 draws, and four of 500. Such
-draws are negatively autocorrelated, while their squares are positively autocorrelated. The models are those of
-`nuts_models.py`; ``--models`` and ``--packages`` select some of them. Sampling requires ``pip install
-'steinkit[ecosystems]'``; the evaluation of stored draws does not. Because chains are independent, the chains of all
-seeds are sampled in one run, which compiles once.
+NUTS runs with the default settings of the packages, without thinning. Each sample consists of one chain of 1000 draws
+or four chains of 500 draws. Such draws are negatively autocorrelated, while their squares are positively
+autocorrelated. The models are those of `nuts_models.py`. The options ``--models`` and ``--packages`` select some of
+them. Sampling requires ``pip install -e '.[ecosystems]'``, but the evaluation of stored draws does not. Because chains
+are independent, the chains of all seeds are sampled in one run, which compiles once.
 
 FOLDER contains ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds, chains, draws, d), and the software.
 """
@@ -62,7 +62,7 @@ class Fits:
         return f"{self.model.name}, {self.package}, {chains} chain{'s' if chains > 1 else ''}"
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield draws, (chains, draws, d), and scores, (chains * draws, d), of every seed."""
+        """Yield draws, shape (chains, draws, d), and scores, shape (chains * draws, d), of every seed."""
         for points in self.points.astype(np.float64):
             yield points, self.model.score(points.reshape(-1, self.model.dim))
 
@@ -98,7 +98,10 @@ def rounded(points: np.ndarray) -> np.ndarray:
 
 
 def write(folder: Path, package: str) -> None:
-    """Write small samples of a package for the tests: ``PACKAGE.npz`` with ``MODEL_one`` and ``MODEL_four``."""
+    """Write small samples of a package for the tests.
+
+    The file ``PACKAGE.npz`` contains ``MODEL_one`` and ``MODEL_four``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, np.ndarray] = {}
     for name, seeds in WRITTEN.items():

@@ -1,8 +1,10 @@
-"""Three models in four packages, sampled by the NUTS of each package, with scores in closed form.
+"""Three models in four packages, sampled by the NUTS of each package.
 
-The coordinates are the same in all packages: x of the normal distribution; mu, log tau, z of eight schools; mu, log
-tau, slope, z of the grouped logistic regression. The chains of a run are independent, each with a separate warm-up.
-Packages are imported when they are used.
+The scores are in closed form.
+
+The coordinates are the same in all packages. They are x of the normal distribution, (mu, log tau, z) of eight schools,
+and (mu, log tau, slope, z) of the grouped logistic regression. The chains of a run are independent, each with a
+separate warm-up. Packages are imported when they are used.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ COVARIATE, RESPONSE = grouped_data()
 
 
 def normal_score(points: np.ndarray) -> np.ndarray:
-    """Compute the score of N(0, I), (n, d) -> (n, d)."""
+    """Compute the score of N(0, I) at points of shape (n, d)."""
     return -points
 
 
 def schools_score(points: np.ndarray) -> np.ndarray:
-    """Compute the score of non-centered eight schools, in (mu, log tau, z), (n, 10) -> (n, 10).
+    """Compute the score of non-centered eight schools, in (mu, log tau, z), shape (n, 10).
 
     mu ~ N(0, 5^2), tau ~ HalfCauchy(5), z ~ N(0, 1), y ~ N(mu + tau z, sigma^2); log |J| = log tau is included.
     """
@@ -52,7 +54,7 @@ def schools_score(points: np.ndarray) -> np.ndarray:
 
 
 def grouped_score(points: np.ndarray) -> np.ndarray:
-    """Compute the score of the grouped logistic regression, in (mu, log tau, slope, z), (n, 45) -> (n, 45).
+    """Compute the score of the grouped logistic regression, in (mu, log tau, slope, z), shape (n, 45).
 
     mu ~ N(0, 1.5^2), tau ~ HalfNormal(1), slope ~ N(0, 1), z ~ N(0, 1), logit P(y = 1) = mu + tau z + slope x.
     """

@@ -1,6 +1,8 @@
-"""Other packages for the tasks of our kernels; packages that are not installed are reported.
+"""Other packages for the tasks of steinkit's kernels.
 
-Each comparison uses medians of CPU times, after a first run that compiles, in one process with one thread.
+Packages that are not installed are reported.
+
+Each comparison uses medians of CPU times in one process with one thread, after a first run that compiles.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ DILATION = 2.0
 
 @dataclass(frozen=True)
 class Comparison:
-    """CPU seconds of a task, ours and of a peer; None if the peer is not installed."""
+    """CPU seconds of a task, for steinkit and for a peer.
+
+    The latter is None if the peer is not installed.
+    """
 
     work: str
     peer: str
@@ -59,7 +64,10 @@ def seconds_of_made(make: Callable[[], Callable[[], Any]]) -> float | None:
 
 
 def factorisations(quick: bool) -> Iterator[Comparison]:
-    """Compare factorizations of a Newton matrix, with a kept order and from scratch; ours also forms the matrix."""
+    """Compare factorizations of a Newton matrix, with a kept order and without.
+
+    The factorization of steinkit also forms the matrix.
+    """
     for n, dim in ((100, 2),) if quick else ((3000, 2), (1000, 3)):
         yield from _factorisations(NewtonMatrix.of(n, dim), f"{n}x{dim}")
 

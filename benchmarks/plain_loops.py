@@ -1,4 +1,4 @@
-"""Plain NumPy loops of one Markov chain, as in a script.
+"""NumPy loops of one Markov chain, as in a script.
 
 They are peers of the samplers, with the same algorithms and likelihood terms, and a new random minibatch at each stage.
 Random numbers are drawn in advance if possible. Each function returns the mean number of data points per step.
@@ -23,7 +23,7 @@ SGLD_STEP, SGLD_BATCH = 5e-3, 5
 
 
 def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: float) -> float:
-    """Run Barker's minibatch test in a loop; return the mean batch."""
+    """Run Barker's minibatch test in a loop, and return the mean batch size."""
     rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
     correction = samplers.correction_distribution(1.0)
     theta, used = np.array(START), 0
@@ -48,7 +48,7 @@ def naive_barker(posterior: sk.Posterior, steps: int, batch: int, temperature: f
 def naive_austerity(
     posterior: sk.Posterior, steps: int, batch: int, epsilon: float, temperature: float, start: Any, scale: float
 ) -> float:
-    """Run the austerity test in a loop; return the mean batch."""
+    """Run the austerity test in a loop, and return the mean batch size."""
     rng, size = np.random.default_rng(0), posterior.size
     theta, used = np.array(start, dtype=float), 0
     for _ in range(steps):
@@ -75,7 +75,10 @@ def naive_austerity(
 
 
 def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
-    """Run SGLD in a loop, with a new order of the data per epoch; return the batch size."""
+    """Run SGLD in a loop, with a new order of the data per epoch.
+
+    Return the batch size.
+    """
     rng, (y,), size = np.random.default_rng(0), posterior.data, posterior.size
     theta = np.zeros(2)
     for t in range(steps):
@@ -89,7 +92,9 @@ def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
 
 
 def naive_random_walk(posterior: MixturePosterior, steps: int, scale: float = SCALE) -> float:
-    """Run random-walk Metropolis in a loop, with all data at each step and explicit densities; return N.
+    """Run random-walk Metropolis in a loop, with all data at each step and explicit densities.
+
+    Return N.
 
     Up to a constant, log p(y | theta) = log(exp(-(y - theta_1)^2 / 2v) + exp(-(y - theta_1 - theta_2)^2 / 2v)).
     """

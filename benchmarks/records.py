@@ -1,7 +1,7 @@
 """Records of full runs of the benchmarks, for the tables of the documentation.
 
 A benchmark with the option ``--record`` writes its results to `benchmarks/records`, with the command, the date and the
-commit. `tables.py` generates the tables and sentences of the documentation from these records.
+commit. The program `tables.py` generates the tables and sentences of the documentation from these records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def keep(folder: Path | None, name: str, rows: list[dict[str, Any]], options: Sequence[str] = ()) -> None:
-    """Write the results of a benchmark to ``NAME.json`` in a folder; do nothing without a folder.
+    """Write the results of a benchmark to ``NAME.json`` in a folder.
+
+    Without a folder, nothing is written.
 
     Parameters
     ----------
@@ -62,7 +64,10 @@ def kept(name: str, folder: Path = RECORDS) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the current commit, with a plus if files have changed; "unknown" outside of a repository."""
+    """Return the current commit, with a plus sign if files have changed.
+
+    The result is "unknown" outside of a repository.
+    """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
         head = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)

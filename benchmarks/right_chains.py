@@ -1,15 +1,15 @@
 """Stationary chains with exact marginal distributions, as samplers produce them.
 
-Independent draws and chains with rejections do not show how a test performs on chains of Hamiltonian samplers. Their
-draws are negatively autocorrelated, while even functions of the draws, such as |x|^2, are positively autocorrelated.
-There are two kinds of `families`:
+Independent draws and chains with rejections do not show how a test performs on chains of Hamiltonian samplers. The
+draws of these samplers are negatively autocorrelated, while even functions of the draws, such as |x|^2, are positively
+autocorrelated. There are two kinds of `families`:
 
 - autoregressions, x' = rho x + sqrt(1 - rho^2) e with e ~ N(0, I), from an exact draw of N(0, I);
 - Hamiltonian Monte Carlo with a fixed path length and Metropolis correction, for N(0, I) from an exact draw, and for a
   Bayesian logistic regression after a warm-up from the normal approximation of the posterior.
 
-Each sample has one chain of 1000 draws or four of 500, with all draws or every second draw; a thinned chain is twice as
-long before thinning. The chains of many samples run together.
+Each sample has one chain of 1000 draws or four chains of 500 draws, with all draws or every second draw. A thinned
+chain is twice as long before thinning. The chains of many samples run together.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Family:
                 yield points[k], scores[k].reshape(-1, self.dim)
 
     def make(self, rng: np.random.Generator) -> Draws:
-        """Return one sample; `samples` is faster for many."""
+        """Return one sample. The method `samples` is faster for many samples."""
         return next(self.samples(rng, 1))
 
 
@@ -129,7 +129,10 @@ def normal(dim: int) -> Density:
 
 @cache
 def logistic(dim: int, rows: int = 500) -> Density:
-    """Return a logistic regression of 500 simulated data with N(0, 1) priors; the prior sd of the logits is 2."""
+    """Return a logistic regression of 500 simulated data with N(0, 1) priors.
+
+    The prior sd of the logits is 2.
+    """
     rng = np.random.default_rng(dim)
     X = rng.standard_normal((rows, dim)) * (2.0 / np.sqrt(dim))
     y = rng.random(rows) < 1.0 / (1.0 + np.exp(-X @ rng.standard_normal(dim)))

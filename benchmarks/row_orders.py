@@ -1,7 +1,7 @@
 """Check that results of minibatch samplers do not depend on the order of the rows of the data.
 
 The data are N exponential waiting times x_i with log rate theta. The posterior is known: exp(theta) has a gamma
-distribution. The same data are given in eight orders. They include the most difficult ones for samplers that read
+distribution. The same data are given in eight orders. These include the most difficult orders for samplers that read
 consecutive rows: sorted, by distance from the mean, and alternating between both ends. Every sampler runs chains on
 each order, with different seeds and with draws of the posterior as initial states. The chains are independent, so an
 analysis of variance shows whether the means of the orders differ by more than those of chains:
@@ -10,9 +10,10 @@ analysis of variance shows whether the means of the orders differ by more than t
 
 for the chains' means of theta and of theta^2 (about the exact mean, in exact standard deviations), and for the number
 of data points that their tests read. The output is 7 F, which is approximately chi-square with 7 degrees of freedom,
-and p. A p-value below 1e-4 is a failure (exit code 1). With n values of p, it occurs by chance in n of 10,000 runs.
+and its p-value. A p-value below 1e-4 is a failure (exit code 1). With n p-values, this occurs by chance in n of 10,000
+runs.
 
-The last row of each size is a control with one shuffled copy of the data for all chains. It must fail.
+The last row of each size is a control with one shuffled copy of the data for all chains. This control must fail.
 
     python benchmarks/row_orders.py [--quick] [--seed SEED]
 """
@@ -104,7 +105,7 @@ def contests(size: int) -> dict[str, tuple[Sampler, float, Callable[[WaitingTime
 
 
 class OneShuffle(DataWalk):
-    """Control: all chains read one shuffled copy of the data, from random positions."""
+    """Control in which all chains read one shuffled copy of the data, from random positions."""
 
     def __init__(self, data: Any, seeds: Any, kind: Any) -> None:
         super().__init__(data, seeds, kind)
@@ -139,7 +140,7 @@ def one_shuffle() -> Iterator[None]:
 
 
 def chain_means(sampler: Sampler, data: WaitingTimes, heat: float, **options: Any) -> dict[str, np.ndarray]:
-    """Return the means of each chain on the data in one order, (chains,)."""
+    """Return the means of each chain on the data in one order, shape (chains,)."""
     rng = np.random.default_rng([options["seed"], 1])
     start = data.mean + np.sqrt(heat) * data.sd * rng.standard_normal((options["chains"], 1))
     found = sampler(data.posterior, temperature=heat, start=start, **options)
@@ -159,7 +160,10 @@ def differences(groups: np.ndarray) -> tuple[float, float]:
 
 
 def examine(name: str, x: np.ndarray, chains: int, steps: int, seed: int) -> dict[str, np.ndarray]:
-    """Return the means of the chains of a sampler, per quantity an array (orders, chains); all seeds differ."""
+    """Return the means of the chains of a sampler.
+
+    For each quantity, the result is an array (orders, chains). All seeds differ.
+    """
     entries = contests(len(x))
     sampler, heat, options, longer = entries[name]
     seed, runs = 1000 * seed + 10 * list(entries).index(name), []
@@ -171,7 +175,7 @@ def examine(name: str, x: np.ndarray, chains: int, steps: int, seed: int) -> dic
 
 
 def report(name: str, found: dict[str, np.ndarray]) -> list[float]:
-    """Print a row; return its p-values."""
+    """Print a row, and return its p-values."""
     cells, values = [], []
     for groups in found.values():
         chi_square, p = differences(groups)

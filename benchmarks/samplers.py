@@ -1,7 +1,7 @@
-"""Speed of the samplers relative to plain NumPy loops, and data read by their tests relative to published figures.
+"""Speed of the samplers relative to NumPy loops, and data read by their tests.
 
-The peers are one-chain loops (`plain_loops`) with the same algorithm and likelihood, and a new random minibatch at each
-stage. Times are CPU times per step and chain, as medians of alternating runs. Further tables show the mixture of
+The peers are loops over one chain (`plain_loops`) with the same algorithm and likelihood, and a new random minibatch at
+each stage. Times are CPU times per step and chain, as medians of alternating runs. Further tables show the mixture of
 Gaussians of Seita et al. (a million data points, temperature 10^4, proposals of standard deviation .15), Langevin
 dynamics that require an acceptance test, and the correction distribution relative to that of its authors.
 
@@ -218,13 +218,15 @@ def pitfall_table(chains: int, draws: int) -> None:
 
 
 def ridge_correction(sigma: float, ridge: float, largest_atom: float = 30.0, steps: int = 500) -> samplers.Correction:
-    """Compute the correction of Seita et al. by ridge regression, without negative weights, and normalized.
+    """Compute the correction of Seita et al. by ridge regression.
 
-    With X_i = i V / n, |i| <= 2 n, and Y_j = j V / n, |j| <= n, it solves
+    Negative weights are removed, and the result is normalized.
+
+    With X_i = i V / n, |i| <= 2 n, and Y_j = j V / n, |j| <= n, the regression solves
 
         minimize over u  |M u - v|^2 + lambda |u|^2,   M_ij = Phi((X_i - Y_j) / sigma),  v_i = 1 / (1 + exp(-X_i)).
 
-    Their lambda is for a grid of n = 4000 steps; lambda (n / 4000)^2 gives the same distribution on other grids.
+    Their lambda is for a grid of n = 4000 steps. On other grids, lambda (n / 4000)^2 gives the same distribution.
     """
     atoms, x = (
         np.linspace(-end, end, 2 * round(end / largest_atom * steps) + 1) for end in (largest_atom, 2 * largest_atom)

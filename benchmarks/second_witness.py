@@ -1,4 +1,6 @@
-"""Rejection rates of the verdict for exact samples of difficult targets and for defects of curved targets.
+"""Rejection rates of the verdict for difficult targets.
+
+The rates are for exact samples of these targets, and for defects of curved targets.
 
     python benchmarks/second_witness.py                      # 100 exact samples per family, 30 per defect
     python benchmarks/second_witness.py --samples 30 --seeds 30
@@ -6,18 +8,19 @@
     python benchmarks/second_witness.py --shares .2 .4 .6    # compare shares of the level for the invariance test
     python benchmarks/second_witness.py --quick
 
-A sample has a thousand draws unless its name gives another number, and the verdict gets the target with score and log
-density. Rates are fractions of the evaluated samples; the others have too few effective draws. An exact sample for
-which the verdict raises an error counts as a failure of its family. If the verdict has a p-value of the invariance
-test, its rates are printed, too.
+A sample has a thousand draws unless its name states another number. The verdict receives the target with its score and
+log density. Rates are fractions of the evaluated samples. The other samples have too few effective draws. An exact
+sample for which the verdict raises an error counts as a failure of its family. If the verdict has a p-value of the
+invariance test, its rates are also printed.
 
 The first final count used the seeds from 1000.
 
-Shares .2, .4 and .6 of the level for the invariance test were compared on development seeds (60 exact samples per
-family, 40 per defect). At .05 and .01 they rejected .040 and .013, .042 and .014, .043 and .017 of the exact samples.
-They detected the same defects: all at .05, .995 at .01. For the 28 defects of `known_faults.py` (20 samples each), all
-three detect .80 and .71; for those of `fresh_faults.py` (4 samples each), .2 detects .81 and .72, the others .82 and
-.74. The choice has little effect; .4 was kept.
+The shares .2, .4 and .6 of the level for the invariance test were compared on development seeds (60 exact samples per
+family, 40 per defect). At the levels .05 and .01, they rejected .040 and .013, .042 and .014, and .043 and .017 of the
+exact samples. They detected the same defects, which are all at .05, and .995 at .01. For the 28 defects of
+`known_faults.py` (20 samples each), all three shares detect .80 and .71. For those of `fresh_faults.py` (4 samples
+each), the share .2 detects .81 and .72, and the others detect .82 and .74. The choice has little effect, and the share
+.4 was kept.
 """
 
 from __future__ import annotations
@@ -143,7 +146,10 @@ def tilted_ring(rng: Rng) -> Case:
 
 
 def cut_funnel(rng: Rng, lowest: float) -> Case:
-    """Keep draws with a log scale above a value; the funnel's first coordinate is twice the log scale."""
+    """Keep draws with a log scale above a value.
+
+    The first coordinate of the funnel is twice the log scale.
+    """
     target = funnel(3.0, 4)
     x = target.sample(8 * N, rng)
     return x[x[:, 0] > 2.0 * lowest][:N], target
@@ -216,7 +222,10 @@ WEAK = "normal, d = 20, one shift of .1"  # for the moments, whose goal is the e
 
 @dataclass(frozen=True)
 class Found:
-    """P-values of a verdict (None for tests that were not run), and the error if it raised one."""
+    """P-values of a verdict, and the error if it raised one.
+
+    The p-values of tests that were not run are None.
+    """
 
     p: float | None
     p_invariance: float | None = None
@@ -240,7 +249,10 @@ def judge(make: Make, name: str, seed: int) -> Found:
 
 
 def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] | None:
-    """Return the p-value without the invariance test, its p-value, and whether it alone decides, or None."""
+    """Return the p-value without the invariance test, its p-value, and whether it alone decides.
+
+    The result may be None.
+    """
     draws, target = make(np.random.default_rng([seed, zlib.crc32(name.encode())]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -250,7 +262,10 @@ def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] |
 
 
 def compare_shares(shares: list[float], chosen: dict[str, dict[str, Make]], seeds: dict[str, range], jobs: int) -> None:
-    """Print the rejection rates for several shares of the level for the invariance test, from the same p-values."""
+    """Print the rejection rates for several shares of the level for the invariance test.
+
+    They are computed from the same p-values.
+    """
     for title, catalogue in chosen.items():
         tasks = (delayed(judge_apart)(make, name, seed) for name, make in catalogue.items() for seed in seeds[title])
         found, rows = Parallel(jobs, return_as="generator")(tasks), {}

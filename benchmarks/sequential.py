@@ -1,14 +1,17 @@
-"""Savings of sequential tests: likelihood terms and CPU time of approximate chains relative to exact ones.
+"""Savings of sequential tests.
 
-There are four chains, each with the same number of steps, initial states and seeds for all tests: random walks on a
-logistic regression, reversible jumps between its models, a walk on the orthogonal group (independent components), and
-Gibbs updates of a dense Markov random field. For the exact test and for austerity tests with several values of epsilon,
-the table gives terms read per step, the fraction of all terms, CPU time per step, and both relative to the exact test.
-Values below 1 are savings. The time can exceed 1 if the terms do not, because a stage has an overhead.
+The likelihood terms and the CPU time of approximate chains are compared with exact ones.
+
+There are four chains: random walks on a logistic regression, reversible jumps between its models, a walk on the
+orthogonal group (independent components), and Gibbs updates of a dense Markov random field. For all tests, a chain has
+the same number of steps, initial states and seeds. For the exact test and for austerity tests with several values of
+epsilon, the table lists the terms read per step, the fraction of all terms, the CPU time per step, and both relative to
+the exact test. Values below 1 are savings. The time can exceed 1 even if the terms do not, because a stage has an
+overhead.
 
     python benchmarks/sequential.py [--quick] [--data N] [--runs N] [--record]
 
-`benchmarks/irls.py` does the same for optimization.
+The program `benchmarks/irls.py` makes the same comparison for optimization.
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ def main() -> None:
 
 
 def compared(name: str, chain: Chain, terms: int, size: int, runs: int) -> list[dict[str, Any]]:
-    """Print and return the terms and times of the tests of a chain, with best times of alternating runs."""
+    """Print and return the terms and times of the tests of a chain.
+
+    The times are the best of alternating runs.
+    """
     best = dict.fromkeys((0.0, *EPSILONS), float("inf"))
     read: dict[float, float] = {}
     for epsilon in best:
@@ -95,7 +101,10 @@ def test_of(epsilon: float, batch: int) -> AusterityTest | MetropolisTest:
 
 
 def logistic_data(size: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Simulate responses and normal features; the first four features have an effect."""
+    """Simulate responses and normal features.
+
+    The first four features have an effect.
+    """
     rng = np.random.default_rng(0)
     features = rng.standard_normal((size, dim))
     return features, rng.random(size) < expit(features[:, :4] @ [1.0, -0.7, 0.5, 0.3])
@@ -142,7 +151,10 @@ def components(size: int, steps: int) -> tuple[str, Chain, int]:
 
 
 def field(dim: int, sweeps: int) -> tuple[str, Chain, int]:
-    """Measure Gibbs sampling of a Markov random field; a step is a sweep."""
+    """Measure Gibbs sampling of a Markov random field.
+
+    A step is a sweep.
+    """
     markov = MarkovField.simulate(dim, scale=2.0 / dim, rng=1)
 
     def chain(epsilon: float) -> Draws:

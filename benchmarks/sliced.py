@@ -3,16 +3,16 @@
     python benchmarks/sliced.py          # four minutes
     python benchmarks/sliced.py --quick
 
-The full discrepancy does not. The first three questions are answered relative to a truth that the discrepancy does not
-use:
+The graph Stein discrepancy does not rank them correctly. The first three questions are answered by comparison with a
+truth that the discrepancy does not use:
 
-- Samples of N(0, I) in 3 to 20 dimensions with one defect each: how large are their values relative to those of exact
+- Samples of N(0, I) in 3 to 20 dimensions have one defect each. How large are their values relative to those of exact
   samples, and for how many seeds are the two brackets disjoint?
-- Gorham and Mackey's figure 4, random walks over the coefficients of a logistic regression with exact or approximate
-  tests. Approximate tests are better for few evaluations, and exact tests for many. Where do the curves intersect,
-  according to the discrepancy and according to the error of the posterior mean?
-- Stochastic gradient Langevin dynamics on a logistic regression with ten coefficients: does a sweep choose the step
-  size with the smallest errors of means and standard deviations relative to a long run?
+- Figure 4 of Gorham and Mackey shows random walks over the coefficients of a logistic regression with exact or
+  approximate tests. Approximate tests are better for few evaluations, and exact tests are better for many. Where do the
+  curves intersect, according to the discrepancy and according to the error of the posterior mean?
+- Stochastic gradient Langevin dynamics is run on a logistic regression with ten coefficients. Does a sweep choose the
+  step size with the smallest errors of means and standard deviations relative to a long run?
 - The test of slices solves its programs to 10 %. Would a tolerance of .1 % detect more defects?
 
 References
@@ -56,7 +56,10 @@ STEP_SIZES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3)
 
 
 def narrow_samples(dims: tuple[int, ...], seeds: int) -> None:
-    """Print the values of samples with a defect relative to exact ones, in raw units, with target sd 1."""
+    """Print the values of samples with a defect relative to exact ones, in raw units.
+
+    The standard deviations of the target are 1.
+    """
     print(f"\nN(0, I), 1000 draws, {seeds} seeds: median over that of exact draws (brackets above another seed's)\n")
     print(f"{'d':>3}{'exact':>8}" + "".join(f"{name:>22}" for name in DEFECTS))
     for dim in dims:
@@ -145,7 +148,10 @@ def step_size(seeds: int, draws: int, steps: int) -> None:
 def held_out(
     target: sk.Posterior, settings: Mapping[str, Any], draws: int, seed: int, mean: np.ndarray, sd: np.ndarray
 ) -> tuple[float, float]:
-    """Compute root mean square errors of a chain's means, in sds, and of its standard deviations, relative."""
+    """Compute root mean square errors of the means and standard deviations of a chain.
+
+    The former are in standard deviations, and the latter are relative.
+    """
     points = sk.samplers.sgld(
         target, batch_size=100, draws=draws, burn_in=draws // 5, start=mean, seed=[seed], **settings
     ).points[0]
@@ -156,7 +162,10 @@ def held_out(
 
 
 def tolerances(sizes: tuple[int, ...], seeds: int) -> None:
-    """Print the largest z-score of the slices' test, averaged over samples, per tolerance."""
+    """Print the largest z-score of the test of slices for each tolerance.
+
+    It is averaged over samples.
+    """
     asked = sliced_goodness_of_fit.TOLERANCE
     shapes = [(n, dim, seed) for n in sizes for dim in (2, 10) for seed in range(seeds)]
     print(f"\nN(0, I), {sizes} draws, d = 2 and 10, {len(shapes)} samples of each fault: mean of the largest z\n")

@@ -1,12 +1,15 @@
-"""Times of the solvers per coordinate, relative to general LP solvers in the same process, with certified results.
+"""Times of the solvers per coordinate, relative to general LP solvers.
 
-Each instance is solved by its solver in steinkit and by up to three peers: `cvxpy`, which formulates the program in
-CVXPY and uses the default settings of HiGHS; `highs`, the interior point method of HiGHS on the explicit dual; and
-`clarabel`, Clarabel on scaled rows, without presolve. In two dimensions Clarabel is the fastest general solver that we
-found, in three and more HiGHS; in one dimension, Clarabel has no valid certificate. Times are CPU times of the process,
-all threads, from the program to the candidate. Our solvers solve all d coordinates, the peers only the first; times are
-medians per coordinate. Gaps are relative widths of the certified brackets from the result of each solver. A gap of a
-peer above the tolerance means that its result is less accurate than requested, whatever its status.
+All solvers run in the same process, and their results are certified.
+
+Each instance is solved by its solver in steinkit and by up to three peers. These are `cvxpy`, which formulates the
+program in CVXPY and uses the default settings of HiGHS; `highs`, the interior point method of HiGHS on the explicit
+dual; and `clarabel`, which is Clarabel on scaled rows, without presolve. Among the general solvers in this comparison,
+Clarabel is the fastest in two dimensions, and HiGHS in three and more dimensions. In one dimension, Clarabel has no
+valid certificate. The times are CPU times of all threads of the process, from the program to the candidate. The solvers
+of steinkit solve all d coordinates, and the peers solve only the first. The times are medians per coordinate. Gaps are
+relative widths of the certified brackets from the result of each solver. A gap of a peer above the tolerance means that
+its result is less accurate than requested, whatever its status.
 
     python benchmarks/solvers.py [--quick] [--only TEXT ...] [--repeats N] [--record]
 """
@@ -57,7 +60,7 @@ class Case:
     Attributes
     ----------
     ratio : float, optional
-        Goal for the CPU time per coordinate of the first peer relative to ours.
+        Goal for the CPU time per coordinate of the first peer relative to steinkit.
     seconds : float, optional
         Goal for the CPU time per coordinate.
     """
@@ -140,7 +143,7 @@ class Measured:
 
 
 def ours(solver: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
-    """Solve all coordinates by one of our solvers."""
+    """Solve all coordinates by one of steinkit's solvers."""
     return solver_named(solver)(program, Settings(tolerance))
 
 
@@ -180,7 +183,10 @@ def by_clarabel(program: CoordinateProgram, tolerance: float) -> Candidate:
 
 
 def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
-    """Time a solver; long runs are not repeated."""
+    """Measure the time of a solver.
+
+    Long runs are not repeated.
+    """
     seconds = []
     for _ in range(repeats):
         started = time.process_time()
@@ -225,7 +231,7 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def finite(gap: float) -> float | None:
-    """Format a gap; None if there is no certificate."""
+    """Format a gap, or None if there is no certificate."""
     return gap if math.isfinite(gap) else None
 
 

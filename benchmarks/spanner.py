@@ -51,7 +51,10 @@ def open_pairs(points: Floats, path: Floats, t: float, lower: float, upper: floa
 
 @numba.njit(nogil=True)
 def insert_pairs(path: Floats, t: float, furthest: float, pairs: Any, lengths: Floats) -> Any:
-    """Insert the required pairs, in the given order; paths longer than ``furthest`` are ignored."""
+    """Insert the required pairs, in the given order.
+
+    Paths longer than ``furthest`` are ignored.
+    """
     n = len(path)
     chosen = np.zeros(len(lengths), np.bool_)
     near_u, near_v = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -100,7 +103,7 @@ def dense_spanner(points: Floats, t: float = DILATION) -> NDArray[np.int64]:
 
 
 def compare_times(sizes: tuple[int, ...], runs: int) -> list[dict[str, Any]]:
-    """Print the comparison with the dense algorithm; return its rows."""
+    """Print the comparison with the dense algorithm, and return its rows."""
     from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner
 
     print(f"\nGreedy {DILATION:g}-spanner of N(0, I), l_1 norm; median of {runs} runs in turn, CPU seconds")
@@ -122,7 +125,7 @@ def compare_times(sizes: tuple[int, ...], runs: int) -> list[dict[str, Any]]:
 
 
 def compare_edges(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Print the comparison with networkx at t = 3; return its rows."""
+    """Print the comparison with networkx at t = 3, and return its rows."""
     import networkx
 
     from steinkit.discrepancy.graph.spanner.geometry import complete_graph

@@ -99,7 +99,10 @@ def _compare(found: sk.Sample, names: list[str] | None, points: np.ndarray) -> N
 
 
 def _number(cell: str) -> float:
-    """Parse a decimal number as C does, with ASCII white space around it; RFC 4180 does not define numbers."""
+    """Parse a decimal number as C does, with ASCII white space around it.
+
+    RFC 4180 does not define numbers.
+    """
     if not re.fullmatch(r"[ \t\v\f\x1c-\x1f]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\v\f\x1c-\x1f]*", cell, re.ASCII):
         raise MisreadError(f"{cell!r} is not a number")
     return float(cell.strip(" \t\v\f\x1c\x1d\x1e\x1f"))

@@ -3,12 +3,13 @@
     python examples/bounded_target.py [--output FOLDER] [--small]
 
 The target is a correlated normal distribution of (dose, share), truncated to dose >= 0 and 0 <= share <= 1. The script
-compares two samples: exact draws, for which normal draws outside the bounds are rejected, and clipped draws, for which
-they are moved to the nearest point inside and accumulate on the edges. The second is a common error of samplers.
+compares two samples. For exact draws, normal draws outside the bounds are rejected. For clipped draws, they are moved
+to the nearest point inside and accumulate on the edges. Clipping is a common error of samplers.
 
-The density is positive at the edges, and the score does not show that the target ends there. Without `bounds` the
-discrepancy is large for exact draws, too, because it expects draws outside, and does not separate the two samples. With
-`bounds` it does. The script prints both values of both samples, and those of independent draws.
+The density is positive at the edges, and the score does not show that the target ends there. Without `bounds`, the
+discrepancy is also large for exact draws, because it expects draws outside the bounds. It does not separate the two
+samples. With `bounds`, it separates them. The script prints both values of both samples, and the values of independent
+draws.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ NAMES = ("dose", "share")
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Compute the log density inside the bounds up to a constant, (n, 2) -> (n,)."""
+    """Compute the log density inside the bounds, up to a constant."""
     return -0.5 * np.einsum("ni,ij,nj->n", x - CENTRE, PRECISION, x - CENTRE)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Compute the gradient of the log density, (n, 2) -> (n, 2)."""
+    """Compute the gradient of the log density."""
     return -(x - CENTRE) @ PRECISION
 
 

@@ -3,21 +3,21 @@
     python examples/choose_epsilon.py [--output FOLDER] [--small]
 
 Random walks sample six coefficients of a logistic regression (`nodal`, 53 patients) with different acceptance tests.
-The exact test, epsilon = 0, reads all 53 patients. The austerity test reads two at a time until its decision is certain
-up to an error of epsilon per stage. For the same number of likelihood evaluations it makes several times as many moves,
-some of them incorrect. More moves improve short chains; the bias dominates in long ones.
+The exact test, epsilon = 0, reads all 53 patients. The austerity test reads two patients at a time until its decision
+is certain up to an error of epsilon per stage. For the same number of likelihood evaluations, it makes several times as
+many moves, and some of them are incorrect. More moves improve short chains, but the bias dominates in long chains.
 
 The sampler in this script runs `approximate_mh` up to a budget, discards the states of the first tenth of the budget,
-and keeps 200 evenly spaced draws. `sk.sweep` runs it with every epsilon and budget from the same seeds, and `choose`
-selects the best epsilon of each budget. The criterion is the sliced discrepancy, because in six dimensions the graph
-discrepancy is near its upper limit. The unit of each coefficient is its posterior standard deviation.
+and keeps 200 evenly spaced draws. The function `sk.sweep` runs it with every epsilon and budget from the same seeds,
+and `choose` selects the best epsilon of each budget. The criterion is the sliced discrepancy, because in six dimensions
+the graph discrepancy is near its upper limit. The unit of each coefficient is its posterior standard deviation.
 
-The script prints the median discrepancies, and the selection for each budget with the values that cannot be
-distinguished from it: epsilon = .1 is selected at 12,000 evaluations and cannot be distinguished from the exact test at
-30,000; for larger budgets the exact test is best. With `--small`, five chains and two budgets, fewer values can be
-distinguished. The script also prints the error of the posterior mean compared with a run of 10^6 steps, which is
-usually not available. With ten chains its sampling noise hides differences that the discrepancy shows. The plot shows
-both.
+For each budget, the script prints the median discrepancies, and the selected epsilon with the values that cannot be
+distinguished from it. At 12,000 evaluations, epsilon = .1 is selected. At 30,000 evaluations, it cannot be
+distinguished from the exact test. For larger budgets, the exact test is best. With `--small`, which uses five chains
+and two budgets, fewer values can be distinguished. The script also prints the error of the posterior mean, compared
+with a run of 10^6 steps, which is usually not available. With ten chains, the sampling noise of this error hides
+differences that the discrepancy shows. The plot shows both.
 
 References
 ----------
@@ -41,7 +41,7 @@ from steinkit.plots import look
 from steinkit.samplers import Draws, approximate_mh
 
 EPSILONS = (0.0, 0.1, 0.2)
-BUDGETS = (12_000, 30_000, 100_000)  # 12,000 evaluations suffice for 200 exact tests after the burn-in
+BUDGETS = (12_000, 30_000, 100_000)  # 12,000 evaluations are sufficient for 200 exact tests after the burn-in
 KEPT = 200
 # posterior moments from a Metropolis-adjusted Langevin chain of 10^6 steps
 MEAN = np.array([-1.578, -0.559, 0.802, 0.492, 1.072, 0.798])
@@ -87,14 +87,14 @@ def main() -> None:
     errors = {budget: [errors_of_mean(target, setting | options) for setting in at[budget]] for budget in budgets}
 
     print(f"Median of {seeds} chains: discrepancy of {KEPT} draws, and in brackets the error of the posterior mean")
-    print(f"{'evaluations':>12}" + "".join(f"{f'epsilon {epsilon:g}':>16}" for epsilon in EPSILONS) + "   choose")
+    print(f"{'evaluations':>14}" + "".join(f"{f'epsilon {epsilon:g}':>16}" for epsilon in EPSILONS) + "   choose")
     read = [np.nanmean(run(target, epsilon, budgets[-1], seeds).mean_batch_size) for epsilon in EPSILONS]
-    print(f"{'data a test':>12}" + "".join(f"{data:>16.0f}" for data in read))
+    print(f"{'data per test':>14}" + "".join(f"{data:>16.0f}" for data in read))
     for budget, choice in choices.items():
         cells = zip(choice.rows, errors[budget], strict=True)
         shown = "".join(f"{row.median:>9.2f} ({np.median(error):.2f})" for row, error in cells)
         ties = " or ".join(f"{tie['epsilon']:g}" for tie in choice.ties)
-        print(f"{budget:>12,}{shown}   {choice.best['epsilon']:g}{ties and f', not told from {ties}'}")
+        print(f"{budget:>14,}{shown}   {choice.best['epsilon']:g}{ties and f', not distinguished from {ties}'}")
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "choose_epsilon.png"
@@ -124,7 +124,7 @@ def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) 
                 left.plot(budget, row.median, "ko", markersize=11, fillstyle="none", zorder=5)
     left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")
     left.plot([], [], "k*", markersize=11, label="chosen at its budget")
-    left.plot([], [], "ko", markersize=9, fillstyle="none", label="not told from it")
+    left.plot([], [], "ko", markersize=9, fillstyle="none", label="not distinguished from it")
     left.set_title("sliced Stein discrepancy", fontsize=10)
     right.set_title("check: largest error of the posterior mean", fontsize=10)
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
@@ -133,7 +133,10 @@ def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) 
 
 
 def lines(ax: Axes, budgets: list[int], values: np.ndarray) -> None:
-    """Draw a line per epsilon; values have shape (budgets, epsilons, 1 or 3): medians and interval ends."""
+    """Draw a line per epsilon.
+
+    The values have shape (budgets, epsilons, 1 or 3) and contain medians and interval ends.
+    """
     for k, epsilon in enumerate(EPSILONS):
         name = "exact test" if epsilon == 0.0 else f"epsilon {epsilon:g}"
         ax.plot(budgets, values[:, k, 0], **look(k)._asdict(), markersize=5, label=name)

@@ -4,17 +4,18 @@
 
 Random walks sample the posterior of a Gaussian mixture with acceptance tests on minibatches, for 10^4, 10^5 and 10^6
 data points (10^3 and 10^4 with `--small`), at temperatures for which the posterior is as wide as that of a hundred data
-points. The austerity test reads data until the decision of the Metropolis rule is certain; if the decision is close, it
+points. The austerity test reads data until the decision of the Metropolis rule is certain. If the decision is close, it
 reads all data. Barker's test uses the noise of the minibatch as part of the randomness of its decision, and reads data
 until this noise is small enough.
 
-The script prints the mean number of data points per decision for each test and number of data. Barker's test reads less
-than two hundred for any number of data; the austerity test reads more if there are more data, 700 to 14,000 (250 to
-1,200 with `--small`). For the smallest number of data it prints the graph Stein discrepancy of the draws and that of
-exact Metropolis draws, to show the cost of reading less. In the full run there is no cost: exact Metropolis has .51,
-and the others .42 to .59. In the short chains of `--small`, the austerity test is as good as exact Metropolis, and
-Barker's tests, which accept fewer moves, have 1.4 and 1.5 times its discrepancy. The plot shows the distribution of the
-data per decision, and its mean against the number of data.
+The script prints the mean number of data points per decision for each test and number of data. Barker's test reads
+fewer than two hundred data points for any size of the data. The austerity test reads more if there are more data
+points, which is 700 to 14,000 (250 to 1,200 with `--small`). For the smallest number of data points, the script also
+prints the graph Stein discrepancy of the draws and that of exact Metropolis draws, which shows the cost of reading
+less. In the full run, there is no cost: exact Metropolis has a discrepancy of .51, and the others have .42 to .59. In
+the short chains of `--small`, the austerity test is as good as exact Metropolis, and Barker's tests, which accept fewer
+moves, have 1.4 and 1.5 times its discrepancy. The plot shows the distribution of the number of data points per
+decision, and its mean against the number of data points.
 
 References
 ----------
@@ -77,7 +78,10 @@ def main() -> None:
 
 
 def posterior(size: int) -> sk.Posterior:
-    """Return the posterior of simulated data, at the temperature that makes it as wide as that of a hundred."""
+    """Return the posterior of simulated data.
+
+    At its temperature, it is as wide as the posterior of a hundred data points.
+    """
     return sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / AS_WIDE_AS)
 
 
@@ -100,7 +104,7 @@ def picture(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
         tail.step(ordered, tail_probability, where="post", color=colour, linestyle=dashes)
         means = [batch.mean() for batch in batches]
         growth.plot(sizes, means, color=colour, marker=marker, linestyle=dashes, label=name)
-    tail.set(xscale="log", yscale="log", xlabel="data read", ylabel="share of decisions reading as many or more")
+    tail.set(xscale="log", yscale="log", xlabel="data read", ylabel="fraction of decisions that read as many or more")
     tail.set_title(f"one decision, N = {sizes[-1]:,}", fontsize=10)
     growth.plot(sizes, sizes, ":", color="0.3", label="all data")
     growth.set(xscale="log", yscale="log", xlabel="number of data N", ylabel="data read")

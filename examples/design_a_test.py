@@ -4,13 +4,14 @@
 
 Approximate Metropolis-Hastings reads batches of data until a t test is certain of the decision. A design consists of
 the batch size and of epsilon, the error of one stage. The relevant error is that of the whole test, after the
-cancellation of errors over the uniform random number of the step. Both follow from a Gaussian random walk, without
-simulation.
+cancellation of errors over the uniform random number of the step. Both quantities follow from a Gaussian random walk,
+without simulation.
 
-For a posterior of 10,000 data points (2000 with `--small`) the script prints the error and data usage of tests on the
-data, compared with those of the random walk; designs for several target errors, made with a trial run of 100 moves, and
-their error and data usage on 100 new moves, compared with designs for the worst case; and the data usage of a chain
-with one of the designs, compared with its prediction. The plot corresponds to figures 1, 6 and 10 to 12 of the paper.
+The script uses a posterior of 10,000 data points (2000 with `--small`). It prints the error and data use of tests on
+the data, compared with those of the random walk. It then prints designs for several target errors, which are made with
+a trial run of 100 moves, and their error and data use on 100 new moves, compared with designs for the worst case.
+Finally, it prints the data use of a chain with one of the designs, compared with its prediction. The plot corresponds
+to figures 1, 6 and 10 to 12 of the paper.
 
 References
 ----------
@@ -48,7 +49,7 @@ FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 COARSE = 0.3  # an epsilon with a visible effect on acceptance probabilities
 TARGETS = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
 RUN = {"draws": 100, "burn_in": 100, "thin": 5, "start": [0.0, 1.0]}
-QUANTITIES = {"error": "probability of a wrong decision", "data_use": "share of the data read"}
+QUANTITIES = {"error": "probability of a wrong decision", "data_use": "fraction of the data read"}
 WORST = {"color": "0.35", "linestyle": "--", "linewidth": 1.0}
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
@@ -62,7 +63,7 @@ def main() -> None:
     posterior = sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / 100)
 
     simulated = {epsilon: simulate(posterior, epsilon, tests) for epsilon in EPSILONS}
-    print(f"Error and data use of {tests} tests on data / of the random walk, {FRACTION:.0%} of the data at a look")
+    print(f"Error and data use of {tests} tests on data / of the random walk, {FRACTION:.0%} of the data per stage")
     for epsilon, (errors, reads) in simulated.items():
         walk = operating_characteristics(MEANS, first_fraction=FRACTION, epsilon=epsilon)
         for mean, error, read, *wanted in zip(MEANS, errors[0], reads[0], walk.error, walk.data_use, strict=True):
@@ -72,7 +73,7 @@ def main() -> None:
             )
 
     trial, new = (trial_run(posterior, proposal=RandomWalk(SCALE), **RUN, seed=seed) for seed in (1, 2))
-    print("\nDesigns, and what they do on 100 new moves")
+    print("\nDesigns, and their results on 100 new moves")
     print(f"{'target':>7}  {'design':24}{'batch':>6}{'epsilon':>10}{'alpha':>7}{'error':>9}{'data read':>11}")
     made = {target: designs(trial, target) for target in targets}
     found: dict[str, list[AcceptanceBias]] = {}
@@ -91,8 +92,8 @@ def main() -> None:
         posterior, proposal_scale=SCALE, **chosen.options(size), chains=10, draws=draws, burn_in=100, seed=3
     )
     print(
-        f"\nA chain designed for an error of 0.01 reads {chain.batch_sizes.mean() / size:.1%} of the data a step; "
-        f"promised were {chosen.data_use:.1%}."
+        f"\nA chain designed for an error of 0.01 reads {chain.batch_sizes.mean() / size:.1%} of the data per step. "
+        f"The design predicts {chosen.data_use:.1%}."
     )
 
     settings.output.mkdir(parents=True, exist_ok=True)
@@ -164,7 +165,10 @@ def picture(
 
 
 def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[ArrayLike, ...]]) -> None:
-    """Plot error or data usage against the standardized mean; marks with bars of two standard errors are tests."""
+    """Plot error or data use against the standardized mean.
+
+    Marks with bars of two standard errors are tests.
+    """
     means = np.linspace(0.0, 4.0, 400)
     for number, epsilon in enumerate(EPSILONS):
         color, marker, dashes = look(number)

@@ -1,17 +1,17 @@
-"""Compare Gibbs samplers that read a part of the terms of each update.
+"""Compare Gibbs samplers that read only some of the terms of each update.
 
     python examples/gibbs.py [--output FOLDER] [--small]
 
 A Markov random field has 100 binary variables (40 with `--small`) and a potential for each triple of variables. An
-exact update of a variable adds up 4,851 terms (741). The austerity test reads 500 (75) at a time in random order until
-the side of its threshold is certain, up to an error of epsilon per stage.
+exact update of a variable adds up 4,851 terms (741 with `--small`). The austerity test reads 500 terms (75 with
+`--small`) at a time in random order until the side of its threshold is certain, up to an error of epsilon per stage.
 
-The plot shows the frequency with which a variable becomes 1 against its exact conditional probability p: a larger
-epsilon moves the frequencies towards a half. It also shows the error of the joint probabilities of five variables,
-averaged over 1,600 sets of five and compared with a long exact run, for increasing numbers of terms and times. The
-approximate samplers make more sweeps with the same number of terms, and are more accurate until their bias dominates;
-the error of the exact sampler continues to decrease. Relative to time, their advantage is smaller or absent, because
-contiguous terms are read faster than random ones.
+The plot shows the frequency with which a variable becomes 1 against its exact conditional probability p. A larger
+epsilon moves the frequencies towards a half. It also shows the error of the joint probabilities of five variables, for
+increasing numbers of terms and times. The error is averaged over 1,600 sets of five variables and measured by
+comparison with a long exact run. The approximate samplers make more sweeps with the same number of terms, and they are
+more accurate until their bias dominates. The error of the exact sampler continues to decrease. Relative to time, their
+advantage is smaller or absent, because contiguous terms are read faster than random ones.
 
 References
 ----------
@@ -101,7 +101,10 @@ def main() -> None:
 
 
 def picture(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
-    """Excess against p; error against terms and time. The darker a line, the larger epsilon; the exact one is black."""
+    """Plot the excess against p, and the error against terms and time.
+
+    Darker lines have a larger epsilon, and the line of the exact sampler is black.
+    """
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
     (conditional, key), (by_terms, by_time) = figure.subplots(2, 2)
     shades = colormaps["YlOrBr"](np.linspace(0.35, 1.0, len(outcomes) - 1))
@@ -112,11 +115,11 @@ def picture(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
         by_terms.plot(budgets, outcome.errors, **style)
         by_time.plot(outcome.seconds, outcome.errors, **style)
     conditional.axhline(0.0, color="grey", lw=0.5)
-    conditional.set(xlabel="exact conditional probability p", ylabel="share of ones, less p")
+    conditional.set(xlabel="exact conditional probability p", ylabel="fraction of ones minus p")
     by_terms.set(
         xscale="log", yscale="log", xlabel="terms read by a chain", ylabel="L1 error, tables of five variables"
     )
-    by_time.set(xscale="log", yscale="log", xlabel="processor seconds a chain")
+    by_time.set(xscale="log", yscale="log", xlabel="processor seconds per chain")
     for ax in (by_terms, by_time):
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")

@@ -2,17 +2,18 @@
 
     python examples/good_and_biased.py [--output FOLDER] [--small]
 
-The script compares three samples of one posterior, which are bundled in `examples/data` (see `make_data.py`):
-random-walk Metropolis, which is exact, and stochastic gradient Langevin dynamics (SGLD) at two step sizes, which is
-biased by the noise of its minibatches. All three are thinned until no autocorrelation is left, so that their effective
-sample sizes are equal.
+The script compares three samples of one posterior, which are bundled in `examples/data` (see `make_data.py`). One is
+from random-walk Metropolis, which is exact. The other two are from stochastic gradient Langevin dynamics (SGLD) at two
+step sizes, which is biased by the noise of its minibatches. All three are thinned until no autocorrelation is left, so
+that their effective sample sizes are equal.
 
 The script prints a table with the certified discrepancy of each sample, in units of its own standard deviations as in
-`steinkit score`, and those of independent draws from the posterior. The Metropolis sample is within the range of
-independent draws, at .96 times their median. A step size of 5e-3, with plausible standard deviations, is above the
-range at 2.3 times the median, and 5e-2 is strongly biased. With `--small`, a fifth of the draws and three independent
-samples, sampling noise is larger: Metropolis is at 1.5 times the median, just above the range, and 5e-3 at 2.4. The
-script also prints a summary of the most biased sample, and plots the draws.
+`steinkit score`, and the discrepancies of independent draws from the posterior. The Metropolis sample is within the
+range of independent draws, at .96 times their median. The sample with step size 5e-3 has plausible standard deviations,
+but it is above the range, at 2.3 times the median. The sample with step size 5e-2 is strongly biased. With `--small`,
+which uses a fifth of the draws and three independent samples, the sampling noise is larger. Metropolis is at 1.5 times
+the median, just above the range, and SGLD with step size 5e-3 is at 2.4 times the median. The script also prints a
+summary of the most biased sample, and plots the draws.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def score(path: Path, target: sk.Target, every: int) -> sk.GraphSteinDiscrepancy
 
 
 def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> str:
-    """Format one line per sample: the certified bracket, and its ratio to the median of independent samples."""
+    """Format one line per sample, with the certified bracket and its ratio to the median of independent samples."""
     lines = [f"{'sample':18}{'sd':>14}{'certified discrepancy':>28}{'ratio to i.i.d.':>18}"]
     for name, result in results.items():
         sd = ", ".join(f"{value:.2f}" for value in result.sample.points.std(axis=0))

@@ -3,14 +3,14 @@
     python examples/ica.py [--output FOLDER] [--small]
 
 Four mixed sources are separated. After whitening, the unmixing matrix is orthogonal, and random walks on the orthogonal
-matrices draw from its posterior. The exact acceptance test reads all 5000 data points (2000 with `--small`); the
+matrices draw from its posterior. The exact acceptance test reads all 5000 data points (2000 with `--small`). The
 austerity test reads 500 at a time until it is certain, up to an error of epsilon per stage.
 
-The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints its
-risk, the mean squared error over ten chains compared with a long exact run, for increasing numbers of likelihood
-evaluations, and the processor time. Relative to evaluations, the exact test takes less time, because it stores the
-likelihood of the current state and reads the data contiguously: approximate tests save time only with more data. The
-plot shows the risk against evaluations and against time.
+The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints the
+risk of this quantity, which is the mean squared error over ten chains compared with a long exact run, for increasing
+numbers of likelihood evaluations. It also prints the processor time. For the same number of evaluations, the exact test
+takes less time, because it stores the likelihood of the current state and reads the data contiguously. Approximate
+tests save time only with more data. The plot shows the risk against evaluations and against time.
 
 References
 ----------
@@ -66,7 +66,7 @@ def main() -> None:
         "(long exact run)"
     )
 
-    print(f"\n{'test':14}{'accepted':>9}{'data a test':>13}{'seconds':>9}   risk at 1/4, 1/2, all of the evaluations")
+    print(f"\n{'test':14}{'accepted':>9}{'data per test':>15}{'seconds':>9}   risk at 1/4, 1/2, all of the evaluations")
     risks: dict[str, Risk] = {}
     seconds: dict[str, float] = {}
     for epsilon in EPSILONS:
@@ -79,7 +79,7 @@ def main() -> None:
         shown = np.interp([0.25 * budgets[-1], 0.5 * budgets[-1], budgets[-1]], budgets, risks[name].value)
         accepted, read = np.mean(draws.acceptance), np.nanmean(draws.mean_batch_size)
         text = "  ".join(f"{value:.1e}" for value in shown)
-        print(f"{name:14}{accepted:9.0%}{read:13,.0f}{seconds[name]:9.2f}   {text}")
+        print(f"{name:14}{accepted:9.0%}{read:15,.0f}{seconds[name]:9.2f}   {text}")
     best = min(risks, key=lambda name: risks[name].value[-1])
     print(f"Lowest risk at {budgets[-1]:,.0f} evaluations: {best}")
 
@@ -98,7 +98,7 @@ def picture(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
         plot_risk(found, left, label=name, color=color, linestyle=dashes)
         plot_risk(found, right, color=color, linestyle=dashes, unit=seconds[name] / found.against[-1])
     left.set(xlabel="likelihood evaluations of a chain", ylabel="risk in the mean Amari distance")
-    right.set(xlabel="processor seconds a chain")
+    right.set(xlabel="processor seconds per chain")
     left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")
     left.plot([], [], color="0.4", linestyle=":", linewidth=1.0, label="error of the long run")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)

@@ -1,11 +1,11 @@
-"""Generate the draws bundled in `examples/data`: an exact sample of a posterior, and biased ones.
+"""Generate the draws bundled in `examples/data`, which are exact and biased samples of a posterior.
 
     python examples/make_data.py [--output FOLDER]
 
 The target is the posterior of Welling and Teh's mixture (`sk.targets.MixturePosterior`), which has two modes. Each
-sample consists of 1000 draws: 5 draws of each of 200 independent chains from N(0, I), with enough steps before and
-between the draws to remove the dependence on the earlier state. The samples therefore differ by bias, and not by
-autocorrelation:
+sample consists of 1000 draws. These are 5 draws of each of 200 independent chains from N(0, I), with enough steps
+before and between the draws to remove the dependence on the earlier state. The samples therefore differ by bias, and
+not by autocorrelation:
 
     metropolis.csv    random-walk Metropolis with all data, proposal sd 1, every 1000th step: exact
     sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: slightly biased
@@ -13,7 +13,7 @@ autocorrelation:
 
     sgld_nodal.csv    the same for a logistic regression with one mode, `sk.targets.LogisticRegression.nodal()`
 
-Moves between the modes are the slowest: the autocorrelation of theta2 falls below .05 after about 200 steps of
+Moves between the modes are the slowest. The autocorrelation of theta2 falls below .05 after about 200 steps of
 Metropolis, 2000 steps of SGLD at 5e-2 and 6000 at 5e-3. SGLD is therefore thinned more, equally for both step sizes.
 
 The draws come from `numpy.random.Generator` on PCG64 with the seeds below. They are rounded to 8 decimals, which is far
@@ -85,7 +85,10 @@ def thinned(steps: Steps, every: int) -> sk.Sample:
 
 
 def sgld_nodal() -> sk.Sample:
-    """Run SGLD on the nodal posterior: step size 5e-2, batches of 10 of 53 data, every 1000th step."""
+    """Run SGLD on the nodal posterior.
+
+    The step size is 5e-2, the batches contain 10 of 53 data points, and every 1000th step is kept.
+    """
     settings = {"step_size": 5e-2, "batch_size": 10, "chains": CHAINS, "draws": DRAWS_PER_CHAIN, "thin": 1000}
     draws = sk.samplers.sgld(sk.targets.LogisticRegression.nodal(), **settings, seed=1).to_sample()
     return sk.Sample(np.round(draws.points, DECIMALS), names=draws.names)

@@ -3,17 +3,17 @@
     python examples/sgld_step_size.py [--output FOLDER] [--small]
 
 Stochastic gradient Langevin dynamics (SGLD) draws from the posterior of a mixture with two modes
-(`sk.targets.MixturePosterior`), with minibatches of 5 of its 100 data points, a fixed number of steps, and a random
-start; every 50th step is kept. With a step size of 5e-5 the chain remains near its start. With 5e-2 it moves far and is
-strongly biased: its draws have the largest effective sample size, which therefore selects this step size. `sk.sweep`
-runs every step size with the same seeds, evaluates the chains by both criteria, and reports the step size that each
-criterion selects, and those that cannot be distinguished from it.
+(`sk.targets.MixturePosterior`). It uses minibatches of 5 of the 100 data points, a fixed number of steps, and a random
+start, and every 50th step is kept. With a step size of 5e-5, the chain remains near its start. With a step size of
+5e-2, it moves far and is strongly biased. Its draws have the largest effective sample size, which therefore selects
+this step size. The function `sk.sweep` runs every step size with the same seeds and evaluates the chains by both
+criteria. It reports the step size that each criterion selects, and those that cannot be distinguished from it.
 
 The script prints the median discrepancy and effective sample size of each step size with their intervals. The graph
 Stein discrepancy detects both problems and selects a step size between them. The plot shows both criteria, and chains
 with a step size that is too small, selected, and too large over the posterior, with the fraction of draws in the lower
-mode. The discrepancy hardly detects incorrect mode weights: even the best chains move between the modes only a few
-times. `sk.mode_weights` estimates the weights from the log density, and weights for the draws.
+mode. The discrepancy hardly detects incorrect mode weights, because even the best chains move between the modes only a
+few times. The function `sk.mode_weights` estimates the mode weights from the log density, and weights for the draws.
 
 Finished chains are kept in FOLDER and reused by the next run.
 
@@ -73,7 +73,7 @@ def main() -> None:
     ties = ", ".join(f"{tie['step_size']:.0e}" for tie in choice.ties)
     print(
         f"\nChoose a step size of {choice.best['step_size']:.0e}: "
-        f"{f'{ties} cannot be told from it' if ties else 'every other is worse, beyond the chance of the seeds'}. "
+        f"{f'{ties} cannot be distinguished from it' if ties else 'every other one is clearly worse'}. "
         f"Effective sample size would have chosen {blind.best['step_size']:.0e}."
     )
 
@@ -90,7 +90,7 @@ def picture(
 ) -> Figure:
     """Plot the criteria, and chains with step sizes that are too small, selected and too large.
 
-    `weights` are those of the selected chain by the weights of its modes.
+    The argument `weights` contains the weights of the draws of the selected chain, according to its mode weights.
     """
     best, largest = result.criteria["graph"].best["step_size"], max(s["step_size"] for s in result.settings)
     shown = {"too small": TOO_SMALL, "chosen": best, "too large": largest}

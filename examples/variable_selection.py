@@ -2,16 +2,16 @@
 
     python examples/variable_selection.py [--output FOLDER] [--small]
 
-A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of them have a nonzero
-coefficient, two a small one. Chains over the sets of features change coefficients, and add and remove features. The
-exact acceptance test reads all data; the austerity test reads 250 at a time until it is certain, up to an error of
-epsilon per stage.
+A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of the features have a nonzero
+coefficient, and two of these coefficients are small. Chains over the sets of features change coefficients, and add and
+remove features. The exact acceptance test reads all data. The austerity test reads 250 data points at a time until it
+is certain, up to an error of epsilon per stage.
 
 At equal numbers of likelihood evaluations, the script prints the probability that each feature is in the model, and the
-risk of predictions: the mean squared error of the predictive probabilities of new data, compared with a long exact run.
-Approximate tests change the model two and three times as often per step for the two epsilons (1.1 and 1.6 times with
-`--small`), and make errors that matter: they occasionally remove an important feature, which returns slowly. The plot
-shows both quantities.
+risk of predictions. The risk is the mean squared error of the predictive probabilities of new data, compared with a
+long exact run. For the two values of epsilon, approximate tests change the model two and three times as often per step
+(1.1 and 1.6 times with `--small`). They make errors that matter, because they occasionally remove an important feature,
+which returns slowly. The plot shows both quantities.
 
 References
 ----------
@@ -60,7 +60,7 @@ def main() -> None:
     truth = expit(new @ points.T).mean(axis=1)
 
     results, risks = {"long exact run": reference}, {}
-    print(f"{'test':16}{'accepted':>9}{'data a test':>13}{'model changes':>15}{'features':>10}   risk of predictions")
+    print(f"{'test':16}{'accepted':>9}{'data per test':>15}{'model changes':>15}{'features':>10}   risk of predictions")
     for epsilon in EPSILONS:
         test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
         name = f"epsilon {epsilon:g}" if epsilon else "exact test"
@@ -71,7 +71,7 @@ def main() -> None:
         risks[name] = np.array([risk(found.draws, budget, new, truth) for budget in budgets])
         mean_size = found.sizes @ np.arange(len(found.sizes))
         print(
-            f"{name:16}{np.mean(found.draws.acceptance):9.0%}{np.nanmean(found.draws.mean_batch_size):13,.0f}"
+            f"{name:16}{np.mean(found.draws.acceptance):9.0%}{np.nanmean(found.draws.mean_batch_size):15,.0f}"
             f"{found.model_changes.mean():15.1%}{mean_size:10.1f}   {risks[name][-1]:.1e}",
             flush=True,
         )

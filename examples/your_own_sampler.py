@@ -3,18 +3,19 @@
     python examples/your_own_sampler.py [--output FOLDER] [--small]
 
 The script defines a Gibbs sampler in a dozen lines of NumPy for the mean m and the precision t of six normal data with
-the flat prior 1 / t. Each is drawn in turn given the other:
+the flat prior 1 / t. Each parameter is drawn in turn given the other:
 
     t | m ~ Gamma(6/2, rate = sum (y_i - m)^2 / 2),   m | t ~ N(mean of y, 1 / (6 t))
 
-An option introduces an error: the sum of squares is taken about the mean of the data instead of m. The chain with the
-error mixes better and has a larger effective sample size. Its moments are plausible: log t is biased by a third of its
-standard deviation, which is visible only if the correct answer is known. steinkit requires only the score.
+An option introduces an error, which is that the sum of squares is taken about the mean of the data instead of m. The
+chain with the error mixes better and has a larger effective sample size. Its moments are plausible. The bias of log t
+is a third of its standard deviation, which is visible only if the correct answer is known. steinkit requires only the
+score.
 
-The script has three steps: `graph_stein_discrepancy(...).summary()` of the chain with the error; `sk.compare` of both
-chains with independent samples, which are available for this target; and `sk.sweep` with the sampler as a function, to
-confirm the result with many seeds. The plot shows the comparison, and the regions where the biased chain has too many
-draws.
+The script has three steps. The first is `graph_stein_discrepancy(...).summary()` of the chain with the error. The
+second is `sk.compare` of both chains with independent samples, which are available for this target. The third is
+`sk.sweep` with the sampler as a function, which confirms the result with many seeds. The plot shows the comparison, and
+the regions where the biased chain has too many draws.
 """
 
 from __future__ import annotations
@@ -35,11 +36,14 @@ NAMES = ("mean", "log precision")  # the logarithm is unbounded
 
 
 def gibbs(target: sk.Target, *, seed: int, draws: int, squares_about: str) -> sk.Sample:
-    """Run one chain; `sk.sweep` calls it with the target, a seed and its options."""
+    """Run one chain.
+
+    The function `sk.sweep` calls it with the target, a seed and its options.
+    """
     rng = np.random.default_rng(seed)
     mean, states = CENTRE, np.empty((draws, 2))
     for state in states:
-        about = {"current mean": mean, "data mean": CENTRE}[squares_about]  # the second is the error
+        about = {"current mean": mean, "data mean": CENTRE}[squares_about]  # the second option is the error
         rate = 0.5 * ((DATA - about) ** 2).sum()
         precision = rng.gamma(COUNT / 2, 1.0 / rate)
         mean = rng.normal(CENTRE, 1.0 / np.sqrt(COUNT * precision))
@@ -48,20 +52,23 @@ def gibbs(target: sk.Target, *, seed: int, draws: int, squares_about: str) -> sk
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Compute the log density of mean and log precision up to a constant, (n, 2) -> (n,)."""
+    """Compute the log density of mean and log precision, up to a constant."""
     mean, log_precision = x.T
     return COUNT / 2 * log_precision - 0.5 * np.exp(log_precision) * (SQUARES + COUNT * (mean - CENTRE) ** 2)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Compute the gradient of the log density, (n, 2) -> (n, 2)."""
+    """Compute the gradient of the log density."""
     mean, precision = x[:, 0], np.exp(x[:, 1])
     squares = SQUARES + COUNT * (mean - CENTRE) ** 2
     return np.column_stack([-COUNT * precision * (mean - CENTRE), 0.5 * (COUNT - precision * squares)])
 
 
 def independent(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw independently from the target, (n, 2); optional, for comparison."""
+    """Draw independently from the target.
+
+    These draws are optional and used for comparison.
+    """
     precision = rng.gamma((COUNT - 1) / 2, 2.0 / SQUARES, n)
     return np.column_stack([rng.normal(CENTRE, 1.0 / np.sqrt(COUNT * precision)), np.log(precision)])
 
@@ -80,9 +87,9 @@ def main() -> None:
 
     result = sk.graph_stein_discrepancy(wrong, target)
     reference = sk.reference_discrepancy(target, draws, 5)
-    print(f"1. The chain with the slip\n\n{result.summary(reference)}\n")
+    print(f"1. The chain with the error\n\n{result.summary(reference)}\n")
 
-    compared = sk.compare({"right": right, "with the slip": wrong}, target, measures=["graph", "ess"], reference=5)
+    compared = sk.compare({"right": right, "with the error": wrong}, target, measures=["graph", "ess"], reference=5)
     print(f"2. Both chains, one seed\n\n{compared.summary()}\n")
 
     swept = sk.sweep(
@@ -106,7 +113,7 @@ def picture(
     above, below = figure.subplots(2, 1, height_ratios=(2, 3))
     comparison(compared, above)
     draws_with_density(wrong, target, below, reference=reference)
-    below.set_title("with the slip", fontsize=10)
+    below.set_title("with the error", fontsize=10)
     figure.suptitle("Gibbs samplers of a normal mean and precision", fontsize=11)
     return figure
 

@@ -2,16 +2,17 @@
 
     python examples/your_own_target.py [--output FOLDER] [--small]
 
-The target is defined in this script by a log density and its gradient, the score, of a curved distribution in three
-dimensions:
+The target is a curved distribution in three dimensions. The script defines it by a log density and its gradient, which
+is the score:
 
     x1 ~ N(0, 1),   x2 | x1 ~ N(x1^2 - 1, 1/2^2),   x3 | x1 ~ N(x1, 3^2)
 
-`Target.check` compares the score with finite differences of the log density, because an incorrect score invalidates all
-results. The script compares two samples: draws from the target, and draws from the normal distribution with the same
-mean and covariance, the best that a Gaussian approximation can do. Their means and standard deviations differ only by
-sampling noise, which is larger with 100 draws (`--small`) than with 400. The discrepancy separates the two samples by a
-factor of five (four with `--small`), and the plot shows the regions with too many normal draws.
+The method `Target.check` compares the score with finite differences of the log density, because an incorrect score
+invalidates all results. The script compares two samples. The first is from the target, and the second is from the
+normal distribution with the same mean and covariance, which is the best Gaussian approximation. Their means and
+standard deviations differ only by sampling noise, which is larger with 100 draws (`--small`) than with 400. The
+discrepancy separates the two samples by a factor of five (four with `--small`), and the plot shows the regions with too
+many normal draws.
 """
 
 from __future__ import annotations
@@ -31,20 +32,23 @@ COVARIANCE = np.array([[1.0, 0.0, 1.0], [0.0, 2.0 + WIDTH**2, 0.0], [1.0, 0.0, 1
 
 
 def log_density(x: np.ndarray) -> np.ndarray:
-    """Compute the log density up to a constant, (n, 3) -> (n,)."""
+    """Compute the log density up to a constant."""
     bend, drift = x[:, 1] - x[:, 0] ** 2 + 1.0, x[:, 2] - x[:, 0]
     return -0.5 * (x[:, 0] ** 2 + (bend / WIDTH) ** 2 + (drift / SPREAD) ** 2)
 
 
 def score(x: np.ndarray) -> np.ndarray:
-    """Compute the gradient of the log density, (n, 3) -> (n, 3)."""
+    """Compute the gradient of the log density."""
     bend, drift = x[:, 1] - x[:, 0] ** 2 + 1.0, x[:, 2] - x[:, 0]
     by_x1 = -x[:, 0] + 2.0 * x[:, 0] * bend / WIDTH**2 + drift / SPREAD**2
     return np.column_stack([by_x1, -bend / WIDTH**2, -drift / SPREAD**2])
 
 
 def sampler(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw independently from the target; optional, for a comparison with independent draws."""
+    """Draw independently from the target.
+
+    These draws are optional and used for comparison.
+    """
     x1, noise2, noise3 = rng.standard_normal((3, n))
     return np.column_stack([x1, x1**2 - 1.0 + WIDTH * noise2, x1 + SPREAD * noise3])
 

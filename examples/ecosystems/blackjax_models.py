@@ -1,7 +1,7 @@
-"""BlackJAX: log densities of pytrees, sampled by NUTS.
+"""Log densities of pytrees, sampled by NUTS of BlackJAX.
 
-BlackJAX has no transforms: positive parameters and simplexes are expressed in unconstrained space with log |J|.
-Run it with ``pip install 'steinkit[blackjax]'``.
+BlackJAX has no transforms. Positive parameters and simplexes are expressed in unconstrained space with log |J|. Run it
+with ``pip install -e '.[blackjax]'``.
 """
 
 import blackjax
@@ -46,7 +46,10 @@ def logistic(x):
 
 
 def shares(x):
-    """Log density of probabilities w in log ratios to the last one; |J| is the product of w."""
+    """Log density of probabilities w in log ratios to the last one.
+
+    The factor |J| is the product of w.
+    """
     log_w = jax.nn.log_softmax(jnp.append(x["ratios"], 0.0))
     return (counts * log_w).sum() + log_w.sum()
 
@@ -101,14 +104,14 @@ def main():
     table.cost("eight schools, centred", target, x)
 
     wrong = run(lambda x: non_centred(x, half_normal), start, seed=2, draws=draws)
-    positions = wrong.position  # the states would say themselves that they were made for another density
+    positions = wrong.position  # because the states show that they were generated for another density
     table.judge("eight schools, not centred", *sk.from_blackjax(non_centred, positions, dims=dims), right=False)
     table.judge("eight schools, centred", *sk.from_blackjax(centred, with_effects(wrong), dims=dims), right=False)
 
     states = run(logistic, {"intercept": jnp.array(0.0), "beta": jnp.zeros(2)}, seed=3, draws=draws)
     target, sample = sk.from_blackjax(logistic, states, dims=dims)
     table.judge("logistic regression", target, sample)
-    data = np.asarray(X, dtype=np.float64), np.asarray(response)  # in single precision, as the model has them
+    data = np.asarray(X, dtype=np.float64), np.asarray(response)  # in single precision, which the model uses
     by_hand = logistic_score(*data, sample.points[:, 2], sample.points[:, :2])
     table.agree("logistic regression", target.score(sample.points), by_hand, ("beta", "intercept"))
     table.cost("logistic regression", target, sample.points)

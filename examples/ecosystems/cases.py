@@ -1,7 +1,8 @@
 """Shared data, closed-form scores, and a table of verdicts for the scripts of this folder.
 
 Each script defines the same models in its own package, samples them, and passes model and draws to steinkit in one
-line. The draws must pass. Draws under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must be rejected.
+line. The draws of the model must pass. Draws under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must
+be rejected.
 """
 
 from __future__ import annotations
@@ -78,7 +79,10 @@ def logistic_score(X: np.ndarray, y: np.ndarray, intercept: np.ndarray, beta: np
 
 @dataclass
 class Table:
-    """Verdicts of a script, printed line by line; `close` exits with code 1 if one is not as expected."""
+    """Verdicts of a script, printed line by line.
+
+    The method `close` exits with code 1 if a verdict is not as expected.
+    """
 
     package: str
     wrong: list[str] = field(default_factory=list)
@@ -101,7 +105,7 @@ class Table:
         error = float((np.abs(found - wanted).max(axis=0) / np.abs(wanted).max(axis=0)).max())
         if not error < 1e-8:
             self.wrong.append(f"{case}: scores")
-        print(f"{case}: the score is that written by hand to {error:.1e}")
+        print(f"{case}: the score agrees with the manual one to {error:.1e}")
 
     def cost(self, case: str, target: sk.Target, points: np.ndarray) -> None:
         """Print the time of 1000 scores, for the first and the second call."""
@@ -114,10 +118,10 @@ class Table:
         print(f"{case}: 1000 scores take {times[1]:.2g} s (the first time {times[0]:.2g} s)")
 
     def close(self) -> None:
-        """Print the memory usage; exit with code 1 if a verdict was not as expected."""
+        """Print the memory usage, and exit with code 1 if a verdict was not as expected."""
         print(f"{self.package}: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB at most")
         if self.wrong:
-            sys.exit(f"{self.package}: not as it must be: {'; '.join(self.wrong)}")
+            sys.exit(f"{self.package}: not as expected: {'; '.join(self.wrong)}")
 
 
 def settings(description: str) -> argparse.Namespace:

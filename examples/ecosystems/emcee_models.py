@@ -1,7 +1,9 @@
-"""emcee: log densities of NumPy arrays without gradients, with scores by central differences.
+"""Log densities of NumPy arrays without gradients, sampled by emcee.
 
-emcee samples a density as it is given: tau as its logarithm with log |J| added, or, in the last case, between the
-bounds of its prior.
+The scores are computed by central differences.
+
+emcee samples a density as it is given. The parameter tau is represented by its logarithm, with log |J| added, or, in
+the last case, between the bounds of its prior.
 """
 
 import warnings
@@ -42,7 +44,10 @@ def logistic(x):
 
 
 def shares(x):
-    """Log density of two of three probabilities for counts 12, 30 and 8; -inf outside the triangle."""
+    """Log density of two of three probabilities for counts 12, 30 and 8.
+
+    It is -inf outside the triangle.
+    """
     rest = 1.0 - x.sum(axis=1)
     inside = (x > 0.0).all(axis=1) & (rest > 0.0)
     safe = np.where(inside[:, None], np.column_stack([x, rest]), 1.0)
@@ -50,7 +55,10 @@ def shares(x):
 
 
 def ensemble(log_density, start, steps, *, spread=1.0, walkers=40, seed=1, **options):
-    """Run an ensemble from walkers as dispersed as the posterior; from a small ball it expands slowly."""
+    """Run an ensemble from walkers as dispersed as the posterior.
+
+    From a small ball, the ensemble expands slowly.
+    """
     sampler = emcee.EnsembleSampler(walkers, len(start), log_density, vectorize=True, **options)
     sampler.random_state = np.random.MT19937(seed).state
     sampler.run_mcmc(start + spread * np.random.default_rng(seed).standard_normal((walkers, len(start))), steps)
@@ -79,7 +87,7 @@ def main():
     _, wrong = sk.from_emcee(ensemble(non_centred, start, steps, kwargs={"prior": wrong_prior}), names=NAMES, **kept)
     table.judge(case, target, wrong, right=False)
 
-    case = "eight schools, centred"  # the same draws in the other form: no ensemble gets into the funnel
+    case = "eight schools, centred"  # the same draws in the other form, because no ensemble moves into the funnel
     target = sk.Target(log_density=centred, label=case, dim=10)
     table.judge(case, target, in_centred_form(wrong), right=False)
     moved = in_centred_form(sample)

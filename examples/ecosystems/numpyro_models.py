@@ -1,6 +1,6 @@
-"""NumPyro: eight schools, a logistic regression and a simplex, sampled by NUTS.
+"""Eight schools, a logistic regression and a simplex, sampled by NUTS of NumPyro.
 
-Run it with ``pip install 'steinkit[numpyro]'``.
+Run it with ``pip install -e '.[numpyro]'``.
 """
 
 import jax

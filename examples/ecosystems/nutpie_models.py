@@ -1,6 +1,8 @@
-"""nutpie: traces of eight schools in both forms, and of a logistic regression with a simplex, without the models.
+"""Traces of nutpie for eight schools in both forms, and for a logistic regression with a simplex.
 
-nutpie stores unconstrained draws and gradients on request; no score is computed again.
+The models are not used.
+
+nutpie stores unconstrained draws and gradients on request, and no score is computed again.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""PyMC: draws of `pm.sample` for eight schools in both forms, and a logistic regression with a simplex.
+"""Draws of `pm.sample` for eight schools in both forms, and a logistic regression with a simplex.
 
 PyMC compiles each model before it samples: in C, with a cache, or with Numba since version 6.
 """

@@ -1,6 +1,6 @@
-"""PyStan: fits of eight schools in both forms, and a logistic regression with a simplex.
+"""Fits of PyStan for eight schools in both forms, and a logistic regression with a simplex.
 
-Stan compiles the two programs on first use, which takes some minutes; PyStan caches them.
+Stan compiles the two programs on first use, which takes some minutes. PyStan caches them.
 """
 
 from pathlib import Path

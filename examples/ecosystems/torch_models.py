@@ -1,6 +1,6 @@
-"""PyTorch: log densities, and named tensors of draws from Hamiltonian Monte Carlo.
+"""Log densities of PyTorch, and named tensors of draws from Hamiltonian Monte Carlo.
 
-PyTorch has no model object: the log density is a function of a dictionary of parameters, and `constraints` define the
+PyTorch has no model object. The log density is a function of a dictionary of parameters, and `constraints` define the
 transforms, which are PyTorch's bijections.
 """
 

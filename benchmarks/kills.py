@@ -60,7 +60,13 @@ seeds = 6
 measures = ["ksd"]
 """
 MARK = "STEINKIT_KILLS"
-CASES = tuple(itertools.product(("KILL", "TERM", "INT"), ("parent", "worker"), (1, 2)))
+CASES = tuple(
+    (name, victim, jobs)
+    for name, (victim, jobs) in itertools.product(
+        ("KILL", "TERM", "INT"),
+        (("parent", 1), ("parent", 2), ("worker", 2)),  # one job has no workers
+    )
+)
 END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
 BOUND = ("setpriv", "--bounding-set", "-dac_override")  # permissions bind the root user then, too
 LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy

@@ -1,6 +1,7 @@
 from . import plots as plots
 from . import samplers as samplers
 from . import targets as targets
+from . import testing as testing
 from .adapters.emcee import from_emcee as from_emcee
 from .adapters.jax import from_blackjax as from_blackjax
 from .adapters.jax import from_numpyro as from_numpyro

@@ -19,7 +19,8 @@ PACKAGES = {
 }
 
 # errors, text, result < runtime, sample < containers, target, posterior < files, datasets, chains, adapters < targets
-# < discrepancy < diagnosis < measures < samplers < comparison, curves, sweeps < plots < saved_results < report < cli.
+# < discrepancy < diagnosis < measures, testing < samplers < comparison, curves, sweeps < plots < saved_results < report
+# < cli.
 # The text of a result is in the same folder.
 BASE = {
     "errors",
@@ -121,6 +122,7 @@ MAY_IMPORT = {
         "text",
         "runtime",
     },
+    "testing": BASE | {"diagnosis", "targets", "text"},
     "plots": ALL_MEASURED,
     "report": ALL_MEASURED | {"plots", "files", "saved_results"},
     "cli": ALL_MEASURED | {"plots", "report", "files", "datasets", "adapters", "saved_results"},

@@ -25,7 +25,7 @@ MARKUP = re.compile(
     r"|(?<=\w)_(?=\W)"  # a reference
     r"|(?<![\w*])\*(?=\w)(?!.*\w\*)"  # emphasis without an end
 )
-MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots")
+MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots", "steinkit.testing")
 
 
 @functools.cache

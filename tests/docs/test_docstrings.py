@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots")
+MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots", "steinkit.testing")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import cloudpickle
 import joblib
 import numpy as np
-from joblib.parallel import ThreadingBackend
+from joblib.parallel import LokyBackend, ThreadingBackend
 
 from steinkit.arguments import require_flags
 from steinkit.containers.reading import as_sample
@@ -39,7 +39,7 @@ from steinkit.sweeps.result import SweepResult
 from steinkit.sweeps.sampler import quiet
 from steinkit.sweeps.scheduler import eliminate
 from steinkit.sweeps.store import Store, sweep_file
-from steinkit.sweeps.tasks import Computed, run_cells, run_chains, run_packed
+from steinkit.sweeps.tasks import Computed, depend_on, run_cells, run_chains, run_packed
 from steinkit.target import Target
 from steinkit.text import count, setting_key
 from steinkit.units import is_open
@@ -242,11 +242,13 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         for task in tasks:
             yield from run_cells(plan, *task)
         return
-    given = {} if n_jobs is None else {"n_jobs": n_jobs}
+    given: dict[str, Any] = {} if n_jobs is None else {"n_jobs": n_jobs}
+    if isinstance(joblib.parallel.get_active_backend()[0], LokyBackend):
+        given |= {"initializer": depend_on, "initargs": (os.getpid(),)}
     try:
         packed = cloudpickle.dumps(plan)
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
-        for cells in parallel(joblib.delayed(run_packed)(packed, os.getpid(), *task) for task in tasks):
+        for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
     except Exception as error:  # of pickling and of the backend: tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())

@@ -59,17 +59,22 @@ def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Comput
         yield setting, scored, sample if cell.seed == plan.seeds[0] else None
 
 
-def run_packed(packed: bytes, parent: int, setting: int, seeds: Sequence[int]) -> list[Computed]:
-    """Run a task of a pickled plan in a worker of the process `parent`."""
-    return list(run_cells(_unpacked(packed, parent), setting, seeds))
+def run_packed(packed: bytes, setting: int, seeds: Sequence[int]) -> list[Computed]:
+    """Run a task of a pickled plan in a worker."""
+    return list(run_cells(_unpacked(packed), setting, seeds))
 
 
 @functools.lru_cache(maxsize=1)
-def _unpacked(packed: bytes, parent: int) -> Plan:
-    """Unpickle a plan once per worker.
+def _unpacked(packed: bytes) -> Plan:
+    """Unpickle a plan once per worker."""
+    plan: Plan = pickle.loads(packed)
+    return plan
 
-    A worker on the same machine ignores control-C, which reaches every process of a terminal, and exits when its parent
-    does.
+
+def depend_on(parent: int) -> None:
+    """Make a new worker exit when its parent process does.
+
+    The worker ignores control-C, which reaches every process of a terminal.
     """
 
     def watch() -> None:
@@ -77,12 +82,8 @@ def _unpacked(packed: bytes, parent: int) -> Plan:
             time.sleep(1.0)
         os._exit(1)
 
-    if os.getppid() == parent:
-        if threading.current_thread() is threading.main_thread():  # not on Dask
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=watch, daemon=True).start()
-    plan: Plan = pickle.loads(packed)
-    return plan
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:

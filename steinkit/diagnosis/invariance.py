@@ -115,6 +115,8 @@ class InvarianceTest(Result):
         Changes of means and standard deviations.
     warnings : tuple of str
         Data that the test did not use.
+    is_slow : bool
+        True if the log density is random or too slow for all draws. The verdict then makes no exact run.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class InvarianceTest(Result):
     edge: float = 0.0
     drift: Drift | None = None
     warnings: tuple[str, ...] = ()
+    is_slow: bool = False
 
     @property
     def has_edge(self) -> bool:
@@ -256,9 +259,9 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     density = Density(prepared.target, prepared.bounds)
     with one_thread_in_libraries():
         try:
-            cloud, note = _affordable(_distinct(prepared.draws, density), density)
+            cloud, note, is_slow = _affordable(_distinct(prepared.draws, density), density)
         except InputError as error:  # the density is random or too slow
-            return untested(prepared, str(error), rng)
+            return replace(untested(prepared, str(error), rng), is_slow=True)
         known, n = prepared.target.has_log_density, len(cloud.points)
         state = State(cloud.points, prepared.target.log_density(cloud.points) if known else np.zeros(n))
         if not np.isfinite(state.log_density).all():
@@ -267,7 +270,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             found = _analysed(cloud, density, state, generator_from(rng))
         except InputError as error:  # the score is known only at the draws
             return untested(prepared, str(error), rng)
-    return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations)
+    return replace(found, warnings=(*note, *found.warnings), evaluations=density.evaluations, is_slow=is_slow)
 
 
 def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
@@ -303,7 +306,7 @@ def _distinct(draws: Draws, density: Density) -> Draws:
     return replace(draws.only(first), points=points[first], shares=shares)
 
 
-def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]:
+def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
     """Leave out draws if the density is too slow for all of them.
 
     Raise InputError if too few draws are left.
@@ -332,7 +335,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...]]
         raise InputError(f"the log density is too slow ({once:.2g} s per draw)")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
     cost = f", because the density takes {seconds:.2g} s per draw" if slow > 1 else ""
-    return moved, (note + cost,) if step * slow > 1 else ()
+    return moved, (note + cost,) if step * slow > 1 else (), slow > 1
 
 
 def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:

@@ -62,6 +62,7 @@ _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0
 """Level of the other tests, in addition to that of the main ones, which reject less often than their shares allow."""
 
 _EDGE = "Stein's identity does not hold at an edge of the support that is not a bound of a coordinate"
+_NO_RUN = "the verdict made no short exact run, because the log density is slow; `estimate_bias` makes one"
 _MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
 
@@ -319,9 +320,10 @@ def _bias(
 
     If there are several modes, the estimates within the modes are combined.
 
-    A short exact run is made for rejected draws only, for which `rng` is given.
+    A short exact run is made for rejected draws only, for which `rng` is given, and only if the density is fast.
     """
     functions, left_out = varying(functions, prepared.points.points)
+    is_slow = invariance is not None and invariance.is_slow
     try:
         if modes is not None and prepared.target is not None:
             parts = estimates_in_modes(prepared.carried, prepared.target, prepared.bounds, modes)
@@ -330,7 +332,7 @@ def _bias(
             prepared,
             functions=functions,
             left_out=left_out,
-            method="regression" if rng is None else "auto",
+            method="regression" if rng is None or is_slow else "auto",
             rng=rng,
             slowest=standardised.of_slowest_change,
             drift=None if invariance is None else invariance.drift,
@@ -338,7 +340,7 @@ def _bias(
         )
     except InputError as error:  # too few draws, or scores of the opposite sign
         return None, (Caution(f"the biases could not be estimated: {error}"),)
-    return found, ()
+    return found, () if found.reliable.all() or not is_slow else (_NO_RUN,)
 
 
 def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:

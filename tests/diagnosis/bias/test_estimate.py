@@ -174,6 +174,17 @@ def test_run_replaces_an_unreliable_regression():
     assert found.moved.scores == pytest.approx(log_gamma(3).score(found.moved.points))
 
 
+def test_verdict_makes_no_run_if_the_density_is_slow(monkeypatch):
+    draws = skewed(10) * 0.4 - 1.0
+    assert sk.verdict(draws, log_gamma(3)).bias.method == "run"
+    monkeypatch.setattr("steinkit.diagnosis.invariance._SECONDS", 0.0)  # every density counts as too slow
+    found = sk.verdict(draws, log_gamma(3))
+    assert found.is_biased
+    assert found.bias.method == "regression"
+    assert not found.bias.reliable.all()
+    assert any("the log density is slow" in each for each in found.warnings)
+
+
 def test_run_that_is_too_short_bounds_the_bias_from_below(monkeypatch):
     """The draws are a thousand times too narrow and far from the target."""
     monkeypatch.setattr("steinkit.diagnosis.bias.estimate._MOVES", (4, 4, 6))

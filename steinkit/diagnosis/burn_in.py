@@ -1,9 +1,9 @@
 """A test of whether the first draws of the chains are biased.
 
 The test compares the first tenth of each chain with the rest. It uses the location and spread features of each
-coordinate, which have mean zero under the target. Tests of all draws may miss a start far from the target, because the
-slow return to the target resembles autocorrelation. The center and the autocorrelation times are therefore those of the
-later draws.
+coordinate, which have mean zero under the target. If a chain starts far from the target, its slow approach resembles
+autocorrelation, so a test of all draws may miss it. The center and the autocorrelation times are therefore estimated
+from the later draws.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ _EARLY = 0.1
 def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
     """Return the draws after the first tenth of each chain if that tenth is biased.
 
-    The features are t_j and 1 + c_j t_j, for scores t and centered coordinates c in units of the later draws, with
-    Bonferroni's correction for their number 2 d. The autocorrelation times are at least the median over the locations
-    or over the spreads. The variance is the larger one of the early and the later draws: if features have heavy tails,
-    as in the neck of a funnel, one early draw of an exact chain may be more extreme than all later ones.
+    The features are t_j and 1 + c_j t_j, with scores t and centered coordinates c in units of the later draws.
+    Bonferroni's correction accounts for the 2 d features. The autocorrelation time of a location or spread is at least
+    the median time of all locations or spreads. The variance of a feature is the larger of its variances over the early
+    and the later draws. If features have heavy tails, as in the neck of a funnel, one early draw of an exact chain may
+    be more extreme than all later draws.
 
     Parameters
     ----------
     draws : Draws
-        Draws in standard units, which avoids overflow of squares.
+        Draws in standard units, so that squares do not overflow.
     level : float
-        Largest p-value at which the first draws are biased.
+        Significance level of the test.
 
     Returns
     -------
     ndarray of int or None
-        Rows of the later draws. None if the first draws are not biased, or the chains are too short for the test.
+        Rows of the later draws. None if the first draws are not significantly biased, or the chains are too short for
+        the test.
     """
     is_early = np.zeros(len(draws.points), dtype=bool)
     for chain in draws.chains:

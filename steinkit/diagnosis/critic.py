@@ -4,18 +4,20 @@ Stein's identity E[T f] = 0 holds under the target for smooth vector fields f, w
 
     T f = sum over k of b_k f_k + a_k df_k/dx_k,        b the score and a = 1 on an unbounded support
 
-(`steinkit.discrepancy.moments`). On a curved ridge or a ring, a bias may be detectable only by fields that are not
-gradients. With c = x - median, the covariance C and the damping
+(`steinkit.discrepancy.moments`). If the target is a curved ridge or a ring, some biases can be detected only by fields
+that are not gradients. With c = x - median, the covariance C and the damping
 
     m = 1 / (1 + c' C^-1 c / (3 d)),
 
 all estimated from *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The
-n / 32 fields with the largest |mean| / sd on that half are kept. A ridge regression on the same half yields the weights
-of their sum, the critic. The other half yields z = mean / standard error of the critic. Then the halves are exchanged.
+n / 32 fields with the largest |mean| / sd on that half are kept. The critic is a weighted sum of these fields, and a
+ridge regression on the same half determines its weights. The statistic z is the mean of the critic over the other half,
+divided by its standard error. The halves are then exchanged.
 
-Both values of z are nearly equal, because each mean is approximately a scalar product of the means of both halves.
-Their average has a variance near one, and its p-value is that of Student's t. Halves are contiguous within chains. The
-standard errors use the longer of the two autocorrelation times, because each may be underestimated.
+Both values of z are nearly equal, because each mean is approximately the scalar product of the feature means of the two
+halves. Their average therefore has a variance near one, and its p-value is computed from Student's t distribution. Each
+half is contiguous within every chain. The standard errors use the longer of the two estimated autocorrelation times,
+because either may be an underestimate.
 """
 
 from __future__ import annotations
@@ -33,15 +35,15 @@ from steinkit.sample import Floats, Integers
 from steinkit.units import Units
 
 _FEWEST = 100  # smallest number of draws
-_MOST_DRAWS = 5000  # largest number of draws; evenly spread draws of longer samples are used
-_MOST_VALUES = 1 << 23  # (fields) x (draws)
+_MOST_DRAWS = 5000  # largest number of draws; longer samples are thinned evenly
+_MOST_VALUES = 1 << 23  # largest (fields) x (draws)
 _DRAWS_PER_FIELD = 32
-_RIDGE = 0.3  # times (fields) / (draws), relative to the variance of a field
+_RIDGE = 0.3  # times (fields) / (draws): ridge penalty relative to the variance of a field
 _LEAST = 1e-6  # added to variances in standard units
 
 
 def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float | None:
-    """Return the p-value of a critic that is fitted to other draws.
+    """Return the p-value of a critic that is fitted and tested on separate halves.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
     Returns
     -------
     float or None
-        The p-value; None for weighted draws, fewer than a hundred draws, or too many coordinates.
+        The p-value. None if the draws are weighted, if there are fewer than a hundred draws, or if there are too many
+        coordinates.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Parts of the fields, with coordinates first."""
+    """Factors of the fields; coordinates are the first axis."""
 
     factors: Floats  # centered coordinates, and 1
     plain: Floats  # values for p = 1
@@ -103,7 +106,7 @@ class _Fields:
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> _Fields:
-        """Estimate the center and the covariance from some of the draws."""
+        """Compute the factors, with the center and covariance of the `fitted` draws."""
         dim, n = points.shape
         covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
         centered = points - np.median(points[:, fitted], axis=1)[:, None]
@@ -113,7 +116,7 @@ class _Fields:
         return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
 
     def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Return T f for all fields with these factors in p, shape (pairs * d, rows)."""
+        """Return T f for the fields with factors p given by `pairs`, (pairs * d, rows)."""
         factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
@@ -124,7 +127,7 @@ class _Fields:
 
 
 def _critic(values: Floats, most: int) -> tuple[Integers, Floats]:
-    """Return the rows of the fields that are kept, and their weights."""
+    """Return the row numbers of the selected fields, and their weights."""
     means, sds = values.mean(axis=1), values.std(axis=1)
     means /= np.where(sds > 0.0, sds, np.inf)
     kept = np.sort(np.argsort(-np.abs(means), kind="stable")[:most])

@@ -1,28 +1,31 @@
-"""Markov kernels that leave a target invariant, applied to many draws at once.
+"""Markov kernels that leave a target invariant and move many draws at once.
 
-Each draw is moved independently: the draws are the initial states of n independent chains. If a kernel K satisfies
-K P = P, draws from the target P remain draws from P. This holds for all settings of K that do not depend on later
+Each draw is moved independently: the draws are the initial states of n independent chains. If a Markov kernel K leaves
+the target P invariant, draws from P remain draws from P. This holds for all settings of K that do not depend on later
 positions of the draws.
 
-**Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, with L L' a covariance matrix,
+**Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, where L L' is a covariance matrix
+and s is the score of the target,
 
     p <- p + (e / 2) L' s(x),    x <- x + e L p,    p <- p + (e / 2) L' s(x),        p ~ N(0, I),
 
-and accepts the last position with probability min(1, exp(log p(x') - log p(x) + |p|^2 / 2 - |p'|^2 / 2)). The step
-length e is jittered per draw.
+and accepts the last position with probability min(1, exp(log p(x') - log p(x) + |p|^2 / 2 - |p'|^2 / 2)). The step size
+e is randomized for each draw.
 
-**Random-scale Metropolis moves** propose x + h v xi with xi ~ N(0, 1), a random scaled coordinate axis or principal
-axis v, and a log-uniform scale h. They need only the log density. They can therefore cross edges of the support and
-reach the narrow and the wide parts of a funnel.
+**Random-scale Metropolis moves** propose x + h v xi, where xi ~ N(0, 1), v is a random coordinate axis or principal
+axis, scaled to the spread of the draws, and the scale h is log-uniform. They need only the log density, and their
+scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide parts of
+a funnel.
 
-**Group-scale moves** change a coordinate t together with the scale of a group of coordinates a that it governs, like
-the logarithm of a standard deviation in a hierarchical model,
+**Group-scale moves** are designed for hierarchical models, where a coordinate t, such as the logarithm of a standard
+deviation, determines the scale of a group of coordinates a. They change t and the scale of the group together,
 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
-where m are the medians of a, or the mean of the group (one direction less). A coordinate with one bound is replaced by
-the logarithm of its distance from the bound. The groups are found from correlations of log |a - median| with the ranks
-of t; every choice leaves the target invariant.
+where b is a fixed slope, and m contains the medians of a or the mean of the group. In the latter case, the number of
+scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from the bound.
+The groups are found from correlations of log |a - median| with the ranks of t. The target is invariant for every choice
+of groups.
 
 A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
@@ -47,25 +50,25 @@ from steinkit.target import Target, is_inside
 _JITTER = (0.6, 1.4)
 _FIRST_STEP = 0.9  # divided by d^(1/4), in standard deviations
 _ACCEPTANCE = (0.6, 0.85)
-_PILOT = 200  # draws for tuning the step length
-_TUNING = 12  # moves of these draws
+_PILOT = 200  # draws for tuning the step size
+_TUNING = 12  # largest number of moves for tuning
 _SCALES = (0.03, 3.0)
-_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a governed scale, and its smallest size in standard errors
+_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a group's scale with t, and the same in standard errors
 _MOST_GROUPS = 8
-_SCALE_MOVES = 4  # per transition; twice this number without Hamiltonian Monte Carlo
-_GROUP_MOVES = 2  # per transition
+_SCALE_MOVES = 4  # moves per transition; twice this number without Hamiltonian Monte Carlo
+_GROUP_MOVES = 2  # moves per transition
 _FULL_METRIC = 100  # largest number of coordinates for which axes and groups use correlations
-_REACH = 5.0  # robust scales at which draws are clipped before their covariance is computed
+_REACH = 5.0  # draws are clipped at this number of robust scales before their covariance is computed
 _LEAPFROGS = 6
-_GRADIENTS = _LEAPFROGS + 1  # per Hamiltonian move
+_GRADIENTS = _LEAPFROGS + 1  # gradients per Hamiltonian move
 _RUNAWAY = 1e6  # largest distance from the start of a trajectory, in standard deviations
-NODES = 6  # of Gauss-Legendre quadrature of the score along a proposed move
+NODES = 6  # nodes of the Gauss-Legendre quadrature of the score along a move
 
 
 class State(NamedTuple):
     """Positions of n chains, shape (n, d), and their log densities, shape (n,).
 
-    The log densities are known up to a constant per chain if only the score is available.
+    If only the score is available, the log density of each chain is known up to a constant.
     """
 
     points: Floats
@@ -73,7 +76,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density at proposals, or its change along a move from the score alone.
+    """Log density of a target, or its changes if only the score is available.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ class Density:
     Attributes
     ----------
     target, bounds
-        The parameters.
+        The arguments of the constructor.
     evaluations : int
         Number of points at which the log density or the score was evaluated.
     """
@@ -93,7 +96,7 @@ class Density:
         self.target, self.bounds, self.evaluations = target, bounds, 0
 
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
-        """Return the log density at proposed points, shape (n,); -inf outside."""
+        """Return the log density at proposals, shape (n,); -inf outside the bounds."""
         if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
@@ -103,17 +106,17 @@ class Density:
         return np.where(self.inside(points), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
-        """Return the log density, shape (n,); -inf outside and where undefined."""
+        """Return the log density at any points, shape (n,); -inf where undefined."""
         self.evaluations += len(points)
         return np.where(self.inside(points), self.target.proposal_log_density(points), -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
-        """Return the log density at draws, shape (n,); InputError if not finite."""
+        """Return the log density at draws, shape (n,); raise InputError if not finite."""
         self.evaluations += len(points)
         return self.target.log_density_of_draws(points, draws=rows)
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
-        """Return which points lie strictly within the bounds, shape (n,)."""
+        """Return a mask of the points strictly within the bounds, shape (n,)."""
         return is_inside(points, self.bounds)
 
     def score(self, points: Floats) -> Floats:
@@ -123,7 +126,7 @@ class Density:
 
 
 class Hamiltonian:
-    """Hamiltonian Monte Carlo with a fixed number of steps and a tuned step length.
+    """Hamiltonian Monte Carlo with a fixed number of steps and a tuned step size.
 
     Parameters
     ----------
@@ -139,9 +142,9 @@ class Hamiltonian:
         self.step = _FIRST_STEP / len(root) ** 0.25
 
     def tune(self, state: State) -> None:
-        """Set the step length to an acceptance rate between .6 and .85.
+        """Tune the step size to an acceptance rate between .6 and .85.
 
-        The moves for tuning start from copies of up to 200 chains.
+        Up to 200 of the chains are copied for tuning.
         """
         rows = np.linspace(0, len(state.points) - 1, min(_PILOT, len(state.points))).astype(np.int64)
         pilot = State(state.points[rows], state.log_density[rows])
@@ -189,7 +192,7 @@ class RandomScale:
     ----------
     density : Density
     directions : ndarray, shape (k, d)
-        Axes; the length of each is the spread of the draws along it.
+        Axes of the moves. The length of an axis is the spread of the draws along it.
     rng : numpy.random.Generator
     """
 
@@ -199,7 +202,7 @@ class RandomScale:
 
     @property
     def outside(self) -> float:
-        """Share of zero densities among proposals within the bounds and one sd."""
+        """Fraction of small moves within the bounds that end at zero density."""
         return self._outside / max(1, self._near)
 
     def move(self, state: State) -> tuple[State, float]:
@@ -217,22 +220,22 @@ class RandomScale:
 
 
 class Group(NamedTuple):
-    """Coordinate that governs the scale of a group of other coordinates.
+    """Coordinate that determines the scale of a group of other coordinates.
 
     Attributes
     ----------
     scale : int
-        The coordinate t.
+        Index of the coordinate t.
     bound : float
-        Its bound; infinite if it has none.
+        Bound of t; infinite if t is unbounded.
     members : ndarray of int
-        The coordinates a.
+        Indices of the coordinates a.
     medians : ndarray
         Medians of the members.
     slope : float
-        Change of log |a - m| per change of t, or of the logarithm of its distance from the bound.
+        Slope of log |a - m| as a function of t, or of the logarithm of the distance of t from its bound.
     spread : float
-        Standard deviation of t or of that logarithm.
+        Standard deviation of t, or of this logarithm.
     """
 
     scale: int
@@ -244,9 +247,9 @@ class Group(NamedTuple):
 
 
 def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
-    """Find up to eight coordinates that govern the scale of other coordinates.
+    """Find up to eight coordinates that determine the scale of other coordinates.
 
-    The draws have shape (n, d).
+    `points` has shape (n, d).
     """
     n, dim = points.shape
     if dim == 1:
@@ -275,13 +278,13 @@ def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
 
 
 class GroupScale:
-    """Metropolis moves of a coordinate and of the scale of the group that it governs.
+    """Metropolis moves of a coordinate and of the scale of its group.
 
     Parameters
     ----------
     density : Density
     groups : list of Group
-        At least one.
+        One or more groups.
     rng : numpy.random.Generator
     """
 
@@ -314,8 +317,8 @@ class GroupScale:
 class Composite:
     """Composition of the three kernels, with settings estimated from draws.
 
-    A transition consists of one move of Hamiltonian Monte Carlo (if the target has a log density and a gradient),
-    several random-scale moves, and group-scale moves if there are groups.
+    A transition consists of one move of Hamiltonian Monte Carlo, if the target has a log density and a gradient,
+    followed by several random-scale moves and, if there are groups, group-scale moves.
 
     Parameters
     ----------
@@ -323,7 +326,7 @@ class Composite:
     points : ndarray, shape (n, d)
         Draws for estimating axes and groups.
     shares : ndarray, shape (n,)
-        Their weights, with sum one.
+        Weights of the draws, with sum one.
     rng : numpy.random.Generator
 
     Attributes
@@ -345,11 +348,11 @@ class Composite:
 
     @property
     def outside(self) -> float:
-        """Share of near proposals within the bounds with zero density."""
+        """Fraction of small moves within the bounds that end at zero density."""
         return self._scales.outside
 
     def tune(self, state: State) -> None:
-        """Set the step length of Hamiltonian Monte Carlo."""
+        """Tune the step size of Hamiltonian Monte Carlo."""
         if self._hamiltonian:
             self._hamiltonian.tune(state)
 
@@ -363,10 +366,10 @@ class Composite:
 
 
 class ExactRun:
-    """Run of exact Markov kernels from every draw.
+    """Short MCMC run that starts at every draw.
 
-    Exact draws remain exact, and biased draws move towards the target. The distance by which a mean moved is a lower
-    bound on its bias.
+    Exact draws remain exact, and the distribution of biased draws approaches the target. If a mean approaches its value
+    under the target monotonically, its change is a lower bound on its bias.
 
     Parameters
     ----------
@@ -383,7 +386,7 @@ class ExactRun:
     climb : float
         Change of the mean log density during the last call of `move`, in standard errors.
     gradients : int
-        Number of gradients per draw so far, without those for tuning the step length.
+        Number of gradients per draw so far, without those for tuning the step size.
 
     Raises
     ------
@@ -406,7 +409,7 @@ class ExactRun:
         return self._density.score(self.points)
 
     def move(self, times: int) -> ExactRun:
-        """Move every draw `times` times."""
+        """Make the given number of transitions from every draw."""
         before = self._state.log_density
         kernel = Composite(self._density, self.points, self._shares, self._rng)
         kernel.tune(self._state)
@@ -420,12 +423,12 @@ class ExactRun:
 
 
 def evaluations_per_transition(target: Target) -> int:
-    """Return the evaluations per transition and draw, without group-scale moves."""
+    """Return the number of evaluations per transition, without group-scale moves."""
     return _GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 
 def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the root of the inverse mass matrix and the axes of random moves.
+    """Return a square root of the inverse mass matrix, and the axes of moves.
 
     Both are estimated from clipped draws.
     """
@@ -447,7 +450,7 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return medians, and half the distances between the 16 % and 84 % quantiles.
 
-    If most draws are equal, the second result is the standard deviation.
+    If most values of a coordinate are equal, its second result is the standard deviation.
     """
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)
@@ -469,7 +472,7 @@ def _accepted(
 ) -> tuple[State, float]:
     """Accept proposals with probability min(1, exp(gain)).
 
-    Proposals with a gain of NaN are rejected.
+    A proposal is rejected if its gain is NaN.
     """
     kept = np.log(rng.random(len(points))) < gain
     moved = State(np.where(kept[:, None], points, state.points), np.where(kept, density, state.log_density))

@@ -1,34 +1,34 @@
 """Findings of a verdict: biased coordinates and pairs, with directions.
 
 Three tests distinguish coordinates and contribute findings: moments for location, scale and correlation; bounded
-moments and slices for shapes and other dependence. A finding alone would reject the draws with a p-value of at most
-.05. If there is such a moment, other moments need less evidence. A biased location or scale also changes the shape of a
-coordinate, so a moment with similar evidence replaces the shape.
+moments and slices for shapes and other dependence. A finding is reported only if its test alone would reject the draws
+with a p-value of at most .05. Once a moment is reported, further moments need less evidence. A biased location or scale
+also changes the shape of a coordinate, so a finding on a moment replaces a finding on a shape with similar evidence.
 
 Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
-x_1 is shifted, the coordinates that are correlated with it are also biased given x_1, but they are not shifted and not
-reported. If only the correlation of two coordinates is too weak, each of them is too wide given the other, but the
-evidence for their dependence is stronger.
+x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. They are not shifted, however,
+and are not reported. If only the correlation of two coordinates is too weak, each coordinate is too wide given the
+other, but the evidence for an error of their dependence is stronger.
 
 **Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity the mean score
 of coordinate k, zero before, becomes
 
     mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
-If only x_j is shifted, all mean scores are therefore proportional to their covariances with t_j, up to their standard
-errors: the shift explains them. Under a correlation of .9, a shift of x_1 gives x_2 a mean score of nine tenths of that
-of x_1, with the opposite sign, although x_2 is not shifted. The bias of the shape of x_2 given x_1 has a similar size
-and the same explanation.
+If only x_j is shifted, the mean score of each coordinate k is therefore proportional to the covariance of t_k and t_j,
+up to its standard error. The shift then explains all mean scores. If x_1 and x_2 have the correlation .9, a shift of
+x_1 gives x_2 a mean score with nine tenths of the size of that of x_1 and the opposite sign, although x_2 is not
+shifted. The bias of the shape of x_2 given x_1 has a similar size and the same explanation.
 
-Coordinates are selected one after the other. Among the coordinates with nearly the largest z-score, the one that
-explains most of the others is selected, and the explained parts are subtracted from the other scores. The selection
-ends when no score is significant.
+Shifted coordinates are selected one at a time. The candidates are the coordinates with z-scores close to the largest.
+The candidate that explains most of the other scores is selected, and the parts of the other scores that it explains are
+subtracted. The selection ends when no mean score is significant.
 
 **Misplaced mass.** Let u be the position along a line. If the conditional distribution of the other coordinates given u
-is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density there.
-This holds for any marginal distribution of the draws. The integral of the slope over the bins, extrapolated linearly
-beyond the outermost draws, yields the target's mass in each bin. The distribution functions of the draws and of the
-target are compared at the edges of the bins.
+is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density at u.
+This holds for any marginal distribution of u in the draws. The log density is the integral of the slope over the bins
+and is extrapolated linearly beyond the outermost draws. It yields the target's mass in each bin. The distribution
+functions of the draws and of the target are compared at the edges of the bins.
 """
 
 from __future__ import annotations
@@ -58,27 +58,27 @@ _KINDS = {
     "location given": Kind.CONDITIONAL_LOCATION,
     "spread given": Kind.CONDITIONAL_SCALE,
 }
-"""Kinds of findings by kinds of features, if the names differ."""
+"""The kind of finding for each kind of feature with another name."""
 
 _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
-"""Directions if the mean of a feature is positive or negative; "too narrow" and "too wide" for other features."""
+"""Directions for a positive and a negative mean of a feature; "too narrow" and "too wide" for other features."""
 
 Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
-_SHAPES_OF_ALL = 3  # number of biased shapes from which a finding on all coordinates comes first
+_SHAPES_OF_ALL = 3  # a finding on all coordinates comes first if there are this many biased shapes
 _MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
 _LEAST = 3.0  # smallest significant z-score of a location
-_AS_CLEAR = 0.5  # fraction of a shape's z-score from which a moment of the same coordinate replaces the shape
-_EXPLAINED = 0.8  # the same for a moment that another one explains: the ratio is 1.1 to 1.4 if the shape is correct
+_AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's
+_EXPLAINED = 0.8  # the same for a moment that another one explains; the ratio is 1.1 to 1.4 if the shape is correct
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor of the largest p-value for further moments
-_UNEXPLAINED = 0.01  # p-value of single coordinates and pairs above which a finding on several is reported
-_AS_LARGE = 2.0  # multiple of the largest single z-score from which the spread of all coordinates is reported first
+_UNEXPLAINED = 0.01  # a finding on several coordinates is reported if no single finding has a smaller p-value
+_AS_LARGE = 2.0  # the total spread is reported first if its |z| is at least this multiple of the largest
 _MOST_LOADINGS = 4
 _LEAST_LOADING = 0.5  # fraction of an axis's largest squared loading below which a coordinate is not named
-_NO_CORRELATION = 3.0  # largest correlation, in standard errors, of a sample that counts as uncorrelated
-_RIVALS = 0.75  # fraction of the largest z-score from which a location may be the cause of others
+_NO_CORRELATION = 3.0  # correlations below this number of standard errors are treated as zero
+_RIVALS = 0.75  # a location may be the cause of others if its z-score is at least this fraction of the largest
 _LEAST_SHARE_OF_SHAPES = 0.5  # fraction of the largest z-score of its kind below which a shape is not reported
 
 
@@ -93,9 +93,9 @@ def size_of(feature: Feature, mean: float) -> float:
 
 
 def mean_of(feature: Feature, mean: float, size: float) -> float:
-    """Return the absolute mean of a feature that corresponds to a size.
+    """Return the absolute mean of a feature with a bias of a given size.
 
-    For a spread it depends on the sign of the given mean. It is infinite if no mean corresponds to the size.
+    For a spread, the result depends on the sign of `mean`. It is infinite if no mean corresponds to the size.
     """
     if feature.kind == "location":
         return size
@@ -107,11 +107,12 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 
 
 def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
-    """Return the p-value of biases of at most `delta` standard units.
+    """Return the p-value of the hypothesis that no bias exceeds `delta`.
 
-    With enough draws, any bias is significant. The test statistic for a relevant size is the largest (|f| - c) / e over
-    all moments, with the mean c that corresponds to the size (`mean_of`) and the standard error e of the mean f. The
-    test is one-sided, with Bonferroni's correction.
+    With enough draws, any bias is significant, so this test asks whether a bias exceeds a relevant size. The test
+    statistic is the maximum over all moments of (|f| - c) / e, where f is the mean of the feature, e is its standard
+    error, and c is the absolute mean that corresponds to `delta` standard units (`mean_of`). The test is one-sided,
+    with Bonferroni's correction.
     """
     named = moments.largest(len(moments.features))
     largest = -math.inf
@@ -123,15 +124,16 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 
 
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return at most five findings, without shapes that moments explain.
+    """Return at most five findings, without those that others explain.
 
-    A finding on all coordinates comes first unless one or two others are more significant. A shape along an axis is
-    reported only if there is no other finding, because a biased coordinate affects every axis.
+    A finding on all coordinates comes first unless other findings are more significant and at most two of them are
+    shapes. A shape along a principal axis is reported only if there is no other finding, because a biased coordinate
+    affects every axis.
 
     Parameters
     ----------
     of_moments, of_shapes : sequence of Finding
-        From `moment_findings` and `shape_findings`.
+        Results of `moment_findings` and `shape_findings`.
     """
     single = [moment for moment in of_moments if not _is_of_several(moment)]
     of_moments = [moment for moment in of_moments if not moment.explained_by]
@@ -155,7 +157,7 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Return True for spreads along an axis, and spread or tails of all."""
+    """Return True for the spread of an axis and the spread or tails of all."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
@@ -164,7 +166,7 @@ def moment_findings(
 ) -> list[Finding]:
     """Return findings on moments, those of several coordinates first.
 
-    Locations that shifts of other coordinates explain come last.
+    Locations that are explained by shifts of other coordinates come last.
 
     Parameters
     ----------
@@ -172,9 +174,11 @@ def moment_findings(
     correlation : ndarray, shape (d, d)
         Correlations of the draws.
     standardised : Draws, optional
-        Draws in standard units, on an unbounded support, to find the locations that shifts of others explain.
+        Draws in standard units, on an unbounded support. They are used to find locations that are explained by shifts
+        of other coordinates.
     at_most : float
-        Largest p-value of a finding, corrected for all moments; ten times larger for further findings.
+        Largest p-value of the first finding, corrected for all moments. The limit for further findings is ten times
+        larger.
     """
     slower = np.maximum(moments.autocorrelation_time, usual_times(moments.features, moments.autocorrelation_time))
     p_values = _p_values(moments, slower)
@@ -213,9 +217,9 @@ def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, 
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """Return the moment of an axis or of all coordinates that comes first.
+    """Return the moment of an axis or of all coordinates to report first, if any.
 
-    The result is None unless single moments are not significant or much smaller.
+    The list is empty if single moments are significant and not much smaller.
     """
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0
@@ -256,8 +260,9 @@ def loaded(loadings: Floats) -> Sequence[int]:
 def _direction(kind: str, mean: float) -> str:
     """Return the direction of the bias that the mean of a feature indicates.
 
-    For a normal target with covariance S, and draws with mean m and covariance C about it, the mean of t is -S^-1 m,
-    that of 1 + c_j t_j is 1 - (C S^-1)_jj, and that of c_i t_j + c_j t_i decreases with the correlation of the draws.
+    Let the target be normal with mean zero and covariance S, and let the draws have the mean m and the covariance C.
+    Then the mean of t is -S^-1 m, and the mean of 1 + c_j t_j is 1 - (C S^-1)_jj. The mean of c_i t_j + c_j t_i
+    decreases with the correlation of the draws.
     """
     positive, negative = _DIRECTIONS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
     return positive if mean > 0.0 else negative
@@ -266,11 +271,10 @@ def _direction(kind: str, mean: float) -> str:
 def _strength(mean: float, correlation: float, noise: float) -> str:
     """Return the direction of a dependence.
 
-    It follows from the correlation of the draws and the size of its noise.
-
-    For two coordinates of a normal target the mean is 2 (rho - r) / (1 - rho^2), with the correlations rho of the
-    target and r of the draws: its size is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho = -r. The threshold for a
-    wrong sign lies between the two, because errors of location and spread add to the mean.
+    Let rho be the correlation of two coordinates under a normal target, and r their correlation in the draws. The mean
+    of the feature is 2 (rho - r) / (1 - rho^2). Its absolute value is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho =
+    -r. The threshold for a correlation of the wrong sign lies between these two values, because errors of location and
+    spread also change the mean.
     """
     if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"
@@ -278,7 +282,7 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """Return the coordinates that are shifted, among those with biased scores.
+    """Return which of the coordinates with biased mean scores are shifted.
 
     Parameters
     ----------
@@ -286,7 +290,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
     draws : Draws
         Draws in standard units, on an unbounded support.
     inflation : ndarray, shape (len(coordinates),)
-        Factors of the standard errors due to autocorrelation.
+        Factors by which autocorrelation increases the standard errors.
     least : float
         Smallest significant mean score, in standard errors.
     """
@@ -305,7 +309,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """Remove the parts of scores, shape (k, n), that are explained by one.
+    """Return scores, shape (k, n), without the parts that one of them explains.
 
     The residual of the score `cause` is zero.
     """
@@ -318,7 +322,7 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
 
 
 def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
-    """Return the absolute means in standard errors."""
+    """Return the absolute values of the mean scores in standard errors."""
     mean = scores @ draws.shares
     error = inflation * np.sqrt((scores - mean[:, None]) ** 2 @ draws.shares**2)
     return np.asarray(np.abs(mean) / np.where(error > 0.0, error, np.inf))
@@ -368,7 +372,7 @@ def shape_findings(
 
 
 def _each_once(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the first finding for every coordinate or pair."""
+    """Return the first finding for each set of coordinates."""
     kept: dict[frozenset[str], Finding] = {}
     for each in findings:
         kept.setdefault(frozenset(each.parameters), each)
@@ -380,7 +384,7 @@ def _shape(
 ) -> Finding:
     """Return the finding on the shape along a coordinate or an axis.
 
-    Along a coordinate it reports the misplaced mass.
+    A finding along a single coordinate reports the misplaced mass.
     """
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
@@ -399,12 +403,10 @@ def _shape(
 
 
 def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
-    """Return the finding on a location or scale given another coordinate.
+    """Return a finding on a coordinate near the median of another coordinate.
 
-    The condition is the distance of the other coordinate from its median.
-
-    A positive mean indicates that the score of x_j, or 1 + c_j t_j, is larger near the median of x_i than far from it:
-    near the median, x_j is too low, or too narrow.
+    A positive mean of the feature indicates that the score of x_j, or 1 + c_j t_j, is larger near the median of x_i
+    than far from it. Near this median, x_j is therefore too low or too narrow.
     """
     other, own = (names[k] for k in feature.coordinates)
     near = f"{_direction(feature.kind, feature.mean)} where {other} is near its median"
@@ -413,8 +415,8 @@ def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
 
 _PER_BIN = 50  # smallest number of draws per bin
 _MOST_BINS = 20
-_STEEPEST = 700.0  # largest increase of a log density beyond the last draw, to avoid overflow
-_AN_INTERVAL = 1.35  # ratio of the differences of an interval and of a threshold from which the interval is reported
+_STEEPEST = 700.0  # limit for the increase of the log density beyond the last draw; avoids overflow
+_AN_INTERVAL = 1.35  # an interval is reported, not a half line, if its excess is larger by this factor
 
 
 class MisplacedMass(NamedTuple):
@@ -425,7 +427,7 @@ class MisplacedMass(NamedTuple):
     low, high : float
         Ends of the interval; one of them may be infinite.
     excess : float
-        Share of the draws in the interval minus that of the target.
+        Fraction of the draws in the interval minus the target's probability of the interval.
     """
 
     low: float
@@ -471,16 +473,16 @@ def misplaced_mass(
 
 @np.errstate(invalid="ignore")
 def _masses(edges: Floats, slopes: Floats, bounds: tuple[float, float]) -> Floats:
-    """Return the mass of the target below the edges, per bin, and above.
+    """Return the target's mass below all bins, in each bin, and above all bins.
 
-    The log density is piecewise linear.
+    The log density is assumed to be piecewise linear.
     """
     inner = np.diff(edges)
     heights = np.concatenate([[0.0], np.cumsum(slopes * inner)])
     heights = np.exp(heights - heights.max())
     outward = np.array([-slopes[0], slopes[-1]])
     reach = np.array([edges[0] - bounds[0], bounds[1] - edges[-1]])
-    reach[np.isinf(reach) & (outward >= 0.0)] = 0.0  # an increasing density would have an infinite mass
+    reach[np.isinf(reach) & (outward >= 0.0)] = 0.0  # a density that increases outward would have infinite mass
     ends = heights[[0, -1]] * np.exp(np.clip(outward * reach, 0.0, _STEEPEST))
     top = np.concatenate([ends[:1], np.maximum(heights[:-1], heights[1:]), ends[1:]])
     width = np.concatenate([reach[:1], inner, reach[1:]])

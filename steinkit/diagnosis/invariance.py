@@ -1,31 +1,31 @@
-"""The invariance test: exact draws are invariant under an exact Markov kernel.
+"""A test that moves draws by a Markov kernel that leaves the target invariant.
 
-Let a kernel that leaves the target P invariant move a draw x to y. If x comes from P, so does y, and
+Let a Markov kernel that leaves the target P invariant move a draw x to y. If x has the distribution P, so has y, and
 
     E f(y) = E f(x)        for every function f with an expectation under P.
 
-The mean of D = f(y) - f(x) over the draws is tested against zero. The functions f are bounded, so no moment of P has to
-exist. The kernel evaluates the density at points that no draw visited. The test can therefore detect errors in tails,
-in necks and at edges of the support, where the score at the draws contains no information. The map f -> E[f(y) | x] -
-f(x) is a Stein operator of P (Barbour 1988).
+The test compares the mean of D = f(y) - f(x) over the draws with zero. The functions f are bounded, so P need not have
+moments. The Markov kernel evaluates the density at points that no draw visited. The test can therefore detect errors in
+tails, in the necks of funnels and at edges of the support, about which the scores at the draws contain no information.
+The map f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
 
-**Functions.** With z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
-quantiles, and c = z clipped to [-3, 3]:
+**Functions.** Let z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
+quantiles, and let c be z clipped to [-3, 3]. The functions are
 
     location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,
     and the log density, clipped to five standard deviations about its median.
 
-**The kernel** (`steinkit.diagnosis.exact_kernels`) is a transition of Hamiltonian Monte Carlo, four random-scale
-Metropolis moves, and two moves of a coordinate together with the scale of the group that it governs, if there are such
-groups. It omits the first if the target has no gradient or no log density. f(y) is averaged over the second half of the
-transitions, which reduces the variance of D if the kernel mixes fast.
+**The Markov kernel** (`steinkit.diagnosis.exact_kernels`) consists of a transition of Hamiltonian Monte Carlo, four
+random-scale Metropolis moves, and, for hierarchical structures, two group-scale moves. Hamiltonian Monte Carlo is
+omitted if the target has no gradient or no log density. f(y) is averaged over the second half of the transitions, which
+reduces the variance of D if the kernel mixes fast.
 
-**Errors.** Equal draws are moved once, with their total weight, so their differences count as one observation. The
-variance of the mean of D includes the autocorrelation within chains. The p-value is that of Student's t, with
-Bonferroni's correction for functions and analyses.
+**Standard errors.** Equal draws are merged into one draw with their total weight, so they count as one observation. The
+variance of the mean of D accounts for the autocorrelation within chains. The p-value is computed from Student's t
+distribution, with Bonferroni's correction for the functions and the analyses.
 
-**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The test ends after the
-first if the draws clearly do not come from the target, and after the second unless its p-value is below .15.
+**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The test stops after the
+first analysis if its p-value is below .00001, and after the second one unless its p-value is between .00001 and .15.
 
 References
 ----------
@@ -70,26 +70,26 @@ from steinkit.text import compact, probability
 from steinkit.units import require_variation
 
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
-"""Transitions before each analysis, and its share of the level."""
+"""Number of transitions before each analysis, and the share of the level for the analysis."""
 
-_CLEAR, _OPEN = 1e-5, 0.15  # p-values below and above which an analysis is the last one
+_CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FOR_MEDIAN, _AT_ONCE = 64, 32  # functions per call of the autocorrelation times
-_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits of the moved draws
-_SECONDS = 10.0  # default time for evaluating the density
-_PATIENCE = 3.0  # multiple of this time above which the test is omitted
-_PROBED, _MANY = 64, 16  # draws for measuring the cost of the density, and the factor for a second measurement
-_SHARE_OF_PROBES = 0.1  # fraction of the time that the second measurement may take
-_EDGE = 0.005  # fraction of near proposals with zero density above which the support has an edge
+_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per computation of autocorrelation times
+_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the number of moved draws
+_SECONDS = 10.0  # default limit for the time of evaluating the density
+_PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
+_PROBED, _MANY = 64, 16  # draws for timing the density, and the factor for a second timing
+_SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second timing
+_EDGE = 0.005  # the support has an edge if more than this fraction of small moves has zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
-_PROBED_FOR_EDGE = 200  # draws that make one move if the test is omitted
+_PROBED_FOR_EDGE = 200  # draws that are moved once to detect an edge if the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
 
 
 @dataclass(frozen=True, eq=False)
 class InvarianceTest(Result):
-    """Test of the invariance of draws under an exact Markov kernel.
+    """Result of a test of draws by an exact Markov kernel.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class InvarianceTest(Result):
     z : float
         Largest change of the mean of a function, in standard errors.
     finding : Finding or None
-        Description of the function with the smallest p-value.
+        The finding that corresponds to the function with the smallest p-value.
     draws : int
         Number of distinct draws that were moved.
     transitions : int
@@ -110,11 +110,11 @@ class InvarianceTest(Result):
     evaluations : int
         Number of points at which the log density or the score was evaluated.
     edge : float
-        Fraction of small moves within the bounds that lead to zero density.
+        Fraction of small moves within the bounds that end at a point with zero density.
     drift : Drift or None
-        Changes of means and standard deviations.
+        Changes of means and standard deviations under the Markov kernel.
     warnings : tuple of str
-        Data that the test did not use.
+        Statements on draws that the test did not use.
     is_slow : bool
         True if the log density is random or too slow for all draws. The verdict then makes no exact run.
 
@@ -144,7 +144,7 @@ class InvarianceTest(Result):
     def has_edge(self) -> bool:
         """True if the support ends near the draws at an edge that is not a bound.
 
-        Stein's identity does not hold there.
+        Stein's identity does not hold for such a target.
         """
         return self.edge > _EDGE
 
@@ -162,7 +162,7 @@ class InvarianceTest(Result):
         return f"{moved}; the largest change of a mean is {self.z:.1f} standard errors ({probability(self.p)})"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State whether the draws keep their distribution.
+        """State whether the distribution of the draws remains unchanged.
 
         Returns
         -------
@@ -194,44 +194,45 @@ def invariance_test(
 ) -> InvarianceTest:
     """Test draws by moving them with an exact Markov kernel of the target.
 
-    Draws from the target keep their distribution. The test needs no reference draws, no moments and no smooth density.
-    It accounts for weights, repeated draws and autocorrelation.
+    The moves do not change the distribution of exact draws. The test needs no reference draws, no moments of the target
+    and no smooth density. It accounts for weights, repeated draws and autocorrelation.
 
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
         Draws in the order in which they were made.
     target : Target
-        A target with a log density or a score function. Without a log density, integrals of the score along the moves
-        replace its changes.
+        A target with a log density or a score function. Without a log density, its changes are computed by integrating
+        the score along the moves.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a factor.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default. Other edges of the support are where the log density is
-        -inf.
+        Bounds of the support; those of the target by default. The log density is -inf beyond any other edge of the
+        support.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
-        Seed of the kernel.
+        Seed of the Markov kernel.
 
     Returns
     -------
     InvarianceTest
-        The p-value is None, with a reason, if the density is random or not finite at the draws, or if no proposal is
-        accepted.
+        The result of the test. If the density is random or too slow, or almost no proposal is accepted, `p` is None and
+        `reason` explains why.
 
     Raises
     ------
     UsageError, InputError
-        If draws, weights, bounds and target do not fit together.
+        If the shapes of draws, weights and bounds do not match the target, or a value is not valid.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    At most 50,000 numbers, or 1,000 draws, are moved, evenly spread over the draws. If the density takes longer than
-    ten seconds (or half of `max_seconds`) for all of them, every second, fourth, ... draw is moved, and a warning
-    reports it. Only in this case does the result depend on the speed of the machine.
+    The test moves at most 50,000 / d draws of d coordinates, or 1,000 draws if this number is larger. They are spread
+    evenly over the sample. If evaluating the density for all of them would take longer than ten seconds (or half of
+    `max_seconds`), only every second, fourth, ... draw is moved, and a warning reports this. Only in this case does the
+    result depend on the speed of the machine.
 
     References
     ----------
@@ -247,7 +248,9 @@ def invariance_test(
     (True, True)
     """
     if target is None:
-        raise UsageError("the invariance test requires a target, to evaluate it at other points than the draws")
+        raise UsageError(
+            "the invariance test requires a target: it evaluates the density at points other than the draws"
+        )
     prepared = ScoredSample.of(draws, target, weights=weights, bounds=bounds)
     require_variation(prepared.points.points, prepared.points.names)
     return invariance_of(prepared, rng)
@@ -265,7 +268,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
         known, n = prepared.target.has_log_density, len(cloud.points)
         state = State(cloud.points, prepared.target.log_density(cloud.points) if known else np.zeros(n))
         if not np.isfinite(state.log_density).all():
-            prepared.target.log_density_of_draws(prepared.given.points)  # the error names the draw
+            prepared.target.log_density_of_draws(prepared.given.points)  # raises an error that names the draw
         try:
             found = _analysed(cloud, density, state, generator_from(rng))
         except InputError as error:  # the score is known only at the draws
@@ -274,9 +277,9 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
 
 
 def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
-    """Return a result without a p-value, with a test for an edge of the support.
+    """Return a result without a p-value, but with an estimate of `edge`.
 
-    At most two hundred draws make one small move.
+    At most two hundred draws are moved once for this estimate.
     """
     target, draws = prepared.target, prepared.draws
     if target is None or not target.has_log_density:
@@ -307,9 +310,9 @@ def _distinct(draws: Draws, density: Density) -> Draws:
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
-    """Leave out draws if the density is too slow for all of them.
+    """Thin the draws if the density is too slow to move all of them.
 
-    Raise InputError if too few draws are left.
+    Raise InputError if too few draws remain.
     """
     n, dim = cloud.points.shape
     most = min(max(_MOST_NUMBERS // dim, 10 * _FEWEST), _MOST_DRAWS)
@@ -326,7 +329,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
         once = min(times) / len(some.points)
         seconds = once * _ANALYSES[1][0] * evaluations_per_transition(density.target)
         if n / step * seconds <= allowed or 3 * _MANY * min(times) > _SHARE_OF_PROBES * allowed:
-            break  # otherwise, the cost may be per call and not per draw
+            break  # otherwise, most of the time may be a fixed cost per call
     slow = 1
     while n / (step * slow) * seconds > allowed and n / (step * slow) >= 2 * _FEWEST:
         slow *= 2
@@ -339,7 +342,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
 
 
 def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:
-    """Move the draws, and analyze how the means of functions change."""
+    """Move the draws, and test the changes of the means of functions."""
     points, known = cloud.points, density.target.has_log_density
     functions = _Functions.of(cloud, state.log_density, known)
     kernel = Composite(density, points, cloud.shares, rng)
@@ -377,7 +380,7 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
 
 
 def _unsuited(density: Density, start: State, directions: Floats) -> str:
-    """Return the reason why scores cannot be integrated along moves, or ""."""
+    """Return the reason why scores cannot be integrated along moves, if any."""
     some = State(start.points[:_PROBED], start.log_density[:_PROBED])
     there = some.points + directions[np.arange(len(some.points)) % len(directions)]
     rough, fine = density.at(some, there), density.at(some, there, nodes=3 * NODES)
@@ -398,7 +401,7 @@ class _Functions:
     ----------
     centre, scale : ndarray, shape (d,)
     level, spread : float
-        Median and scale of the log density, which is omitted if the spread is 0.
+        Median and scale of the log density. If `spread` is 0, the log density is not used.
     first, second : ndarray of int
         Pairs of coordinates.
     correlation : ndarray
@@ -438,7 +441,7 @@ class _Functions:
         return np.hstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Describe the change of the k-th function; z > 0 if it increased."""
+        """Return the finding for the k-th function; z > 0 if its mean increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE
@@ -460,9 +463,9 @@ class _Functions:
 
 
 def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
-    """Return the function with the most significant change of its mean.
+    """Return the function with the most significant change, its z and its p-value.
 
-    Its z-score and the corrected p-value are returned as well.
+    The p-value is corrected for the number of functions.
     """
     mean = cloud.shares @ changes
     parts = (changes - mean) * cloud.shares[:, None]
@@ -479,7 +482,7 @@ def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
     for begin in range(0, len(order), _AT_ONCE):
         rows = order[begin : begin + _AT_ONCE]
         if begin and tail_probability(abs(z[rows[0]]) / math.sqrt(usual), size / usual) >= best:
-            break  # no remaining function can have a smaller p-value
+            break  # no other function can have a smaller p-value
         slower = np.maximum(times(rows), usual)
         z[rows] /= np.sqrt(slower)
         tails = tail_probability(np.abs(z[rows]), size / slower)

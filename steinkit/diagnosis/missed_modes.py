@@ -1,11 +1,11 @@
-"""Modes that a chain missed and other chains found.
+"""Detection of modes that a chain missed and other chains visited.
 
-A Stein discrepancy cannot detect a mode that no draw came near, but draws of other chains may lie in such a mode. A
-draw of another chain is in a missed mode if the density there is larger than at a tenth of the chain's own draws, and
-if a valley of the density separates it from the nearest comparable own draw. A comparable draw has at least half of its
-density or belongs to the denser half of the own draws. In a valley, the density on the straight line between the two
-falls below half of that at the draw and below three quarters of that at the other end. A log-concave density has no
-such valley.
+A Stein discrepancy cannot detect a mode that no draw of a chain came near, but draws of other chains may lie in such a
+mode. A draw x of another chain is in a missed mode if two conditions hold. First, the density at x is larger than at a
+tenth of the chain's own draws. Second, a valley of the density separates x from y, the nearest comparable draw of the
+chain. A draw is comparable if its density is at least half of that at x, or at least the median density of the chain's
+draws. A valley separates x and y if the density on the straight line between them falls below half of the density at x
+and below three quarters of the density at y. A log-concave density has no such valley.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steinkit.diagnosis.bias.mode_groups import lowest_between
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
-_FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # of the log density, from either end to the valley
+_FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # depth below x and below y, in log density
 _AS_DENSE = 0.1  # quantile of the log density at the chain's own draws
 _MOST_DRAWS = 500  # largest number of draws per chain
 
@@ -32,7 +32,7 @@ class MissedMode:
     Attributes
     ----------
     chain : int
-        Number of the chain that found it.
+        Number of the chain that visited the mode.
     place : dict of str to float
         The draw of that chain with the largest density.
     draws, of : int
@@ -46,7 +46,7 @@ class MissedMode:
 
 
 def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> MissedMode | None:
-    """Find a mode that a chain missed among the draws of other chains.
+    """Search the draws of other chains for a mode that a chain missed.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> Mi
     Returns
     -------
     MissedMode or None
-        The mode with the largest density at a draw; None if no mode was missed.
+        Among the missed modes, the one that contains the draw with the largest density. None if no missed mode was
+        found.
     """
     if not others:
         return None
@@ -85,11 +86,9 @@ def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> Mi
 def _cut_off(
     points: Floats, density: Floats, own: Floats, at_own: Floats, scale: Floats, target: Target
 ) -> NDArray[np.bool_]:
-    """Return a mask of the points that are separated from the chain's draws.
+    """Return a mask of the points that a valley separates from the chain's draws.
 
-    A valley of the density separates such a point from the nearest comparable draw.
-
-    Draws of low density between modes do not count as draws in a mode; draws in a less dense mode do.
+    The comparable draws exclude draws of low density between modes, but include draws in a less dense mode.
     """
     from scipy.spatial.distance import cdist
 
@@ -100,7 +99,7 @@ def _cut_off(
 
 
 def _some(sample: Sample) -> Floats:
-    """Return draws with positive weight, evenly spaced if there are many."""
+    """Return the draws with positive weight, thinned evenly to at most 500."""
     points = sample.points[sample.probabilities > 0.0]
     places = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWS)).round().astype(int)
     some: Floats = points[np.unique(places)]

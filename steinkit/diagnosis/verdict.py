@@ -1,22 +1,22 @@
 """The verdict on a sample: a calibrated test of its draws and a diagnosis.
 
-The verdict combines several tests. They need no reference draws, and account for autocorrelation:
+The verdict combines several tests, which need no reference draws and account for autocorrelation:
 
-- moments (`steinkit.discrepancy.moments`), for location, spread and correlation;
-- bounded moments (`steinkit.discrepancy.bounded_features`), for shape, third-degree dependence and all pairs jointly;
-- slices (`steinkit.discrepancy.sliced_goodness_of_fit`), for shape along coordinates and principal axes;
-- the kernel Stein test, for all of these aspects, with less power for each;
+- moments (`steinkit.discrepancy.moments`) test location, spread and correlation;
+- bounded moments (`steinkit.discrepancy.bounded_features`) test shape, third-degree dependence and all pairs jointly;
+- slices (`steinkit.discrepancy.sliced_goodness_of_fit`) test the shape along coordinates and principal axes;
+- the kernel Stein test covers all of these aspects, with less power for each;
 - the invariance test (`steinkit.diagnosis.invariance`), which evaluates the log density away from the draws;
-- the mode weights (`steinkit.diagnosis.bias.mode_weights`), if the draws split into separate modes;
-- a critic (`steinkit.diagnosis.critic`), fitted to half of the draws and tested on the other half, if the invariance
+- the mode weights (`steinkit.diagnosis.bias.mode_weights`) are tested if the draws split into separate modes;
+- a critic (`steinkit.diagnosis.critic`) is fitted to half of the draws and tested on the other half if the invariance
   test is not possible.
 
-Each test spends a share of the level. The p-value of the verdict is the smallest ratio of a p-value and its share. The
-shares were chosen for power against known defects and add up to more than one; benchmarks count the false alarms on
-exact draws.
+Each test is assigned a share of the significance level. The p-value of the verdict is the minimum over the tests of the
+p-value divided by the share. The shares were chosen for power against known defects, and their sum exceeds one. The
+level is therefore calibrated by benchmarks that count false rejections of exact draws.
 
-If a growing run is tested several times and stopped at the first rejection, the p-value is multiplied by the number of
-tests.
+If a run is tested repeatedly while it grows, and stopped at the first rejection, the p-value is multiplied by the
+number of tests.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.units import require_variation
 
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
-"""Shares of the level, by measured power. Without the kernel test, its share is distributed among the others."""
+"""Shares of the level, chosen by measured power. If the kernel test is omitted, the others divide its share."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
-"""Level of the other tests, in addition to that of the main ones, which reject less often than their shares allow."""
+"""Additional shares of the other tests. The main tests reject less often than their shares allow."""
 
 _EDGE = "Stein's identity does not hold at an edge of the support that is not a bound of a coordinate"
 _NO_RUN = "the verdict made no short exact run, because the log density is slow; `estimate_bias` makes one"
@@ -96,22 +96,22 @@ def verdict(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, up to a factor. The kernel test is then left out, and a warning states the assumed order
-        of the draws.
+        Weights of the draws, up to a constant factor. If weights are given, the kernel test is omitted, and a warning
+        states the assumed order of the draws.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; those of the target by default.
     level : float
         Draws are rejected if the p-value is at most `level`. The default is .01.
     matters : float, optional
-        Also test whether the bias of a location, spread or dependence exceeds this size, in standard units. See
-        `Finding.size` for the definition.
+        Also test whether the bias of a location, spread or dependence exceeds this size, in standard units.
+        `Finding.size` defines the size.
     looks : int
-        Number of times that a growing run is tested and stopped at the first rejection. The p-values are multiplied by
-        it (Bonferroni). The default is 1. Without the correction, six tests at the level .05 reject 15 % of the exact
-        runs.
+        Number of times that a growing run is tested if it is stopped at the first rejection. The p-values are
+        multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at the
+        level .05 reject 15 % of exact runs.
     score_batch : int, optional
-        Number of data points per draw for the scores of a `Posterior` with many data, as in `stochastic_scores`. The
-        log density is not evaluated, so the mode weights are not tested.
+        Number of data points per draw from which the scores of a `Posterior` are estimated, as in `stochastic_scores`.
+        The log density is not evaluated, so the mode weights are not tested.
     rng : int, numpy.random.Generator or None
         Seed of the tests and of the batches.
     max_seconds : float, optional
@@ -125,15 +125,15 @@ def verdict(
     Raises
     ------
     UsageError, InputError, SolverError
-        As `moment_stein_discrepancy` and `sliced_stein_test` do, and `stochastic_scores` with a `score_batch`; or if
-        `level`, `matters` or `looks` is out of range.
+        As for `moment_stein_discrepancy` and `sliced_stein_test`, and for `stochastic_scores` if `score_batch` is
+        given; or if `level`, `matters` or `looks` is out of range.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    The verdict cannot detect dependence beyond pairs of coordinates, or modes and regions that no draw visited.
-    Without a log density, it cannot detect biased mode weights.
+    The verdict cannot detect errors in the joint dependence of three or more coordinates, or modes and regions that no
+    draw visited. Without a log density, it cannot detect biased mode weights.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def verdict(
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:
-    """Require that `level`, `matters` and `looks` are in their ranges; UsageError."""
+    """Raise UsageError if `level`, `matters` or `looks` is out of range."""
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     if whole(looks, "looks", 1) > _MOST_LOOKS:
         raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; got {looks}")
@@ -250,7 +250,7 @@ def require_sensible(level: float, matters: float | None, looks: int) -> None:
 def _score_tests(
     prepared: ScoredSample,
 ) -> tuple[MomentSteinDiscrepancy, BoundedMoments, SlicedSteinTest, Draws, float, dict[str, float | None]]:
-    """Make the tests by scores, except the kernel test.
+    """Run the tests that use scores, except the kernel test.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def _score_tests(
     effective : float
         Effective number of draws; see `Verdict.effective_draws`.
     p_values : dict
-        p-values by test; None for the kernel test.
+        The p-value of each test by name; None for the kernel test.
     """
     units, support = prepared.own_units, prepared.bounds
     moments, sliced = moments_of(prepared, units), slices_of(prepared)
@@ -279,10 +279,10 @@ def _score_tests(
 
 
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
-    """Return the p-value of the `late` draws by all tests but the kernel test.
+    """Return the p-value of the `late` draws from all tests except the kernel test.
 
-    None if they are rejected or too few. The p-value is not multiplied by the number of looks, because that would make
-    it easier for the draws to pass.
+    Return None if the draws are rejected or too few. The p-value is not multiplied by the number of looks, because a
+    larger p-value would let the draws pass more easily.
     """
     try:
         rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
@@ -295,10 +295,10 @@ def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, 
 
 
 def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
-    """Return the tests that were made, with their shares of the level.
+    """Return the tests that were run, with their shares of the level.
 
-    At an edge of the support that no bound describes, tests by scores have no share, and the invariance test has the
-    whole level.
+    If the support has an edge that no bound describes, the tests that use scores have share zero, and the invariance
+    test has the whole level.
     """
     made = {name: p for name, p in p_values.items() if p is not None}
     taken = sum(share for name, share in _SHARES.items() if name in made)
@@ -318,9 +318,8 @@ def _bias(
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning with the reason.
 
-    If there are several modes, the estimates within the modes are combined.
-
-    A short exact run is made for rejected draws only, for which `rng` is given, and only if the density is fast.
+    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. Only
+    then, and only if the density is fast, is a short exact run made.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow
@@ -346,7 +345,7 @@ def _bias(
 def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
     """Return the mode weights, or a warning with the reason.
 
-    The draws must be unweighted, and the target needs a log density.
+    The result is None without a warning if the draws are weighted or the target has no log density.
     """
     target = prepared.target
     if target is None or not target.has_log_density or prepared.given.weights is not None:
@@ -360,7 +359,7 @@ def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple
 def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Run the invariance test within half of the remaining time.
 
-    The result has no p-value if this time is too short.
+    The result has no p-value if the test needs more time.
     """
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
@@ -371,7 +370,7 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:
-    """Return warnings about a missing test, unused draws and an edge."""
+    """Return warnings about an omitted test, unused draws and an edge of the support."""
     if test is None:
         return ()
     reason = f"invariance was not tested: {test.reason}"

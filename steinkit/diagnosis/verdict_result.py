@@ -1,4 +1,4 @@
-"""The result of a verdict: tests, decisions and their text."""
+"""Result of a verdict: tests, decision, findings and text."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
 FEW_OF_SLOWEST = 30.0
-"""Effective draws in the slowest mixing direction, below which the tests overestimate the effective draws."""
+"""Effective draws in the slowest mixing direction below which the tests overestimate the effective sample size."""
 
-NOTHING_STANDS_OUT = "no single coordinate or pair stands out"
+NO_SINGLE_FINDING = "no single coordinate or pair is significantly biased"
 
 _MAY_BE_USED = "Can these draws be used?"
-_TIED = 0.9  # fraction of the largest |z| from which findings are tied
-_NAMED = 3  # largest number of tied findings in a sentence
+_TIED = 0.9  # findings are tied if their |z| is at least this fraction of the largest
+_NAMED = 3  # largest number of tied findings that a sentence names
 _GIVEN = "Each finding refers to the conditional distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
     "dependence": "many correlations are slightly biased, but no single one is significantly biased",
-    "critic": f"{NOTHING_STANDS_OUT}; a function fitted to half of the draws rejects the other half",
-    "ksd": f"{NOTHING_STANDS_OUT}; only the kernel test, which tests all coordinates jointly, rejects",
+    "critic": f"{NO_SINGLE_FINDING}; a function fitted to half of the draws rejects the other half",
+    "ksd": f"{NO_SINGLE_FINDING}; only the kernel test, which tests all coordinates jointly, rejects",
 }
 _OF_MODES = "mode weights"
 _UNTESTED = "dependence beyond pairs of parameters", _OF_MODES, "modes or regions that no draw visited"
@@ -58,7 +58,7 @@ _TITLES = {
     "critic": "critic",
     "modes": "mode weights",
 }
-"""Titles of the tests in sentences, by their names in `TestResult` and JSON."""
+"""Titles of the tests in sentences, by the names of the tests in `TestResult` and JSON."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TestResult:
     p : float
         The p-value.
     share : float
-        Share of the level that the test spends; 0 for a test that does not count.
+        Share of the level that is assigned to the test; 0 for a test that does not affect the verdict.
     """
 
     __test__ = False  # for pytest
@@ -93,10 +93,11 @@ class TestResult:
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return the smallest p-value over its share, times `looks`, at most 1.
+    """Return the smallest ratio of p-value to share, times `looks`, at most 1.
 
-    The shares add up to more than one, since the tests overlap and the main ones reject less often than their shares
-    allow. The level is calibrated by counting false alarms; it is not Bonferroni's bound.
+    The sum of the shares exceeds one, because the tests are dependent and the main tests reject less often than their
+    shares allow. The level is therefore not guaranteed by Bonferroni's inequality. It is calibrated by counting false
+    rejections of exact draws.
     """
     return min(1.0, looks * min(each.corrected for each in tests))
 
@@ -108,7 +109,7 @@ class Verdict(Result):
     Attributes
     ----------
     tests : tuple of TestResult
-        The tests that were made, with their p-values and shares of the level.
+        The tests that were run, with their p-values and shares of the level.
     level : float
         Largest p-value at which draws are rejected.
     looks : int
@@ -116,22 +117,24 @@ class Verdict(Result):
     invariance : InvarianceTest or None
         Test of whether an exact Markov kernel leaves the distribution of the draws unchanged. None without a target. If
         the support has an edge near the draws that no bound describes, Stein's identity does not hold, and the verdict
-        uses this test alone. If the density is too slow for the test, the draws are then not tested (`is_tested`).
+        uses this test alone. In this case, the draws are not tested if the log density is too slow (see `is_tested`).
     modes : ModeWeights or None
         Weights of separate modes, if the draws are multimodal and the target has a log density. None if they cannot be
         estimated; a warning then gives the reason.
     ksd_equivalent_draws : float
-        Number of independent draws with the same expected squared kernel discrepancy, mean k0(x, x) / KSD^2 for the
-        Stein kernel k0. If there are more than 20,000 draws, 20,000 evenly spread ones are used. The number is large if
-        the kernel hardly detects the bias, and the verdict does not depend on it.
+        Number of independent draws with the same expected squared kernel discrepancy: the mean of k0(x, x) divided by
+        KSD^2, for the Stein kernel k0. Longer samples are thinned evenly to 20,000 draws. The number is large if the
+        kernel hardly detects the bias. The verdict does not depend on it.
     ess : float
         Smallest effective sample size of the coordinates and of the weights; NaN if undefined. It does not reflect
         bias.
     effective_draws : float
-        Number of draws divided by the autocorrelation time of the functions that the tests use; or by that of the
-        slowest mixing direction, if this yields fewer than thirty. Kish's effective size for weighted draws.
+        Number of draws divided by the autocorrelation time of the functions that the tests use. If division by the
+        autocorrelation time of the slowest mixing direction yields fewer than thirty, the latter number is used. For
+        weighted draws, Kish's effective sample size.
     enough_draws : bool
-        True if there are at least a hundred effective draws. With fewer, exact draws are rejected too often.
+        True if there are at least a hundred effective draws. With fewer effective draws, exact samples would be
+        rejected too often.
     diagnostics : ChainDiagnostics
         R-hat and effective sizes of the coordinates.
     divergent : int or None
@@ -139,15 +142,15 @@ class Verdict(Result):
     bfmi : float or None
         Smallest energy Bayesian fraction of missing information of the chains; None if the sample has no energies.
     findings : tuple of Finding
-        Problems of rejected draws, ordered by evidence. Empty if only the kernel test, the test of all pairs together
-        or the test of mode weights rejects.
+        Problems of rejected draws, in descending order of evidence. Empty if only the kernel test, the joint test of
+        all pairs or the test of mode weights rejects.
     burn_in : float or None
-        p-value of all tests except the kernel test without the first tenth of each chain, if only that tenth is biased.
-        Otherwise, and for weighted draws and bounded supports, None.
+        p-value of the draws without the first tenth of each chain, if only that tenth is biased. It combines all tests
+        except the kernel test. None otherwise, and for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
-        p-value of the hypothesis that no moment is biased by more than `matters`, times `looks`, at most 1.
+        p-value of the hypothesis that no moment is biased by more than `matters`, multiplied by `looks`, at most 1.
     moments : MomentSteinDiscrepancy
         Result of the test of moments.
     bounded : BoundedMoments
@@ -157,14 +160,15 @@ class Verdict(Result):
     names : tuple of str
         The coordinates.
     bias : BiasEstimate or None
-        Biases of means and standard deviations. None if there are fewer draws than coordinates, or the scores have the
-        opposite sign.
+        Estimated biases of means and standard deviations. None if there are fewer draws than coordinates, or if the
+        scores have the opposite sign.
     draws : int
         Number of draws.
     score_noise : float or None
-        For scores from batches, the largest fraction of noise in the variance of a coordinate's score; otherwise None.
+        For scores estimated from batches of data, the largest fraction of the variance of a coordinate's score that is
+        due to batching. None for exact scores.
     hiding : tuple of str
-        The warnings about conditions that may hide a bias.
+        Those warnings that report conditions that may hide a bias.
     warnings : tuple of str
         Reservations about the verdict.
 
@@ -205,15 +209,15 @@ class Verdict(Result):
 
     @property
     def p(self) -> float:
-        """The smallest p-value over its share of the level, times `looks`, at most 1.
+        """The smallest ratio of p-value to share, times `looks`, at most 1.
 
-        It is calibrated by counting false alarms on exact draws. It is not an exact bound, since the shares add up to
-        more than one.
+        The p-value is calibrated by counting false rejections of exact draws. It is not a strict bound, because the sum
+        of the shares exceeds one.
         """
         return combined(self.tests, self.looks)
 
     def p_of(self, test: str) -> float | None:
-        """Return the p-value of a test.
+        """Return the uncorrected p-value of one test.
 
         Parameters
         ----------
@@ -223,70 +227,72 @@ class Verdict(Result):
         Returns
         -------
         float or None
-            None if the test was not made.
+            None if the test was not run.
         """
         return next((each.p for each in self.tests if each.name == test), None)
 
     @property
     def p_moments(self) -> float:
-        """The p-value of moments."""
+        """The p-value of the test of moments."""
         return self.moments.p_value
 
     @property
     def p_bounded(self) -> float:
-        """The p-value of bounded moments."""
+        """The p-value of the test of bounded moments."""
         return self.bounded.p_value
 
     @property
     def p_sliced(self) -> float:
-        """The p-value of slices."""
+        """The p-value of the test of slices."""
         return self.sliced.p_value
 
     @property
     def p_ksd(self) -> float | None:
-        """The p-value of the kernel test; None if it was not made.
+        """The p-value of the kernel test; None if it was not run.
 
-        None for weighted draws, or if a warning gives the reason.
+        The kernel test is not run for weighted draws. In other cases, a warning gives the reason.
         """
         return self.p_of("ksd")
 
     @property
     def p_dependence(self) -> float | None:
-        """The p-value of all pairs together; None if it was not made.
+        """The p-value of the joint test of all pairs; None if it was not run.
 
-        None for one coordinate, bounds on all coordinates, weighted draws, or too few draws.
+        The test is not run if there is one coordinate, if all coordinates have bounds, if the draws are weighted, or if
+        there are too few draws.
         """
         return self.p_of("dependence")
 
     @property
     def p_invariance(self) -> float | None:
-        """The p-value of the invariance test; None if it was not made."""
+        """The p-value of the invariance test; None if it was not run."""
         return self.p_of("invariance")
 
     @property
     def p_critic(self) -> float | None:
-        """The p-value of the critic; None if it was not made.
+        """The p-value of the critic; None if it was not run.
 
-        None if the invariance test was made, and for weighted draws, fewer than a hundred draws, or hundreds of
-        coordinates.
+        The critic is not run if the invariance test was run, if the draws are weighted, if there are fewer than a
+        hundred draws, or if there are hundreds of coordinates.
         """
         return self.p_of("critic")
 
     @property
     def units(self) -> Units:
-        """The standard units of sizes: the draws' own standard deviations."""
+        """The standard units of sizes: the standard deviations of the draws."""
         return self.moments.units
 
     @property
     def is_biased(self) -> bool:
-        """True if the draws are rejected: enough draws, and `p` at most `level`."""
+        """True if there are enough draws and `p` is at most `level`."""
         return bool(self.enough_draws and self.p <= self.level)
 
     @property
     def is_tested(self) -> bool:
-        """True if a test other than that of the mode weights was made.
+        """True if a test other than that of the mode weights was run.
 
-        False at an edge of the support that no bound describes, if the log density is too slow.
+        False if the support has an edge that no bound describes and the log density is too slow for the invariance
+        test.
         """
         return any(each.share > 0.0 for each in self.tests if each.name != "modes")
 
@@ -297,13 +303,13 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and those with z-scores within a tenth of its own."""
+        """The first finding, and the next ones with z-scores within ten percent of it."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
     @property
     def is_large(self) -> bool | None:
-        """True if a moment is biased by more than `matters`; None without it."""
+        """True if a moment is biased by more than `matters`; None if it is not given."""
         return None if self.p_matters is None else self.p_matters <= self.level
 
     @property
@@ -313,7 +319,7 @@ class Verdict(Result):
 
     @property
     def known_bias(self) -> BiasEstimate | None:
-        """The biases, if there are enough draws and at least one bias is reliable."""
+        """`bias` if there are enough draws and a reliable estimate; otherwise None."""
         return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
 
     @property
@@ -331,29 +337,29 @@ class Verdict(Result):
 
     @property
     def ess_text(self) -> str:
-        """The rounded ESS; empty if undefined or above the number of draws.
+        """The rounded ESS; empty if it is undefined or exceeds the number of draws.
 
-        Antithetic chains may have an ESS above the number of draws.
+        The ESS of antithetic chains may exceed the number of draws.
         """
         return f"{self.ess:.0f}" if self.ess <= self.draws else ""
 
     @property
     def sentence(self) -> str:
-        """The verdict in sentences: decision, mixing, sizes, and relevance."""
+        """The decision, the mixing, and the sizes and relevance of biases, as text."""
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:
-        """Return the sentences of `sentence`, one per line of a screen.
+        """Return the sentences of `sentence` as a list.
 
         Parameters
         ----------
         with_sizes : bool
-            Whether biases are included. The default is True.
+            Include the estimated biases. The default is True.
 
         Returns
         -------
         list of str
-            The sentences, without cautions.
+            The sentences, without warnings.
         """
         sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
         return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._relevance) if each]
@@ -365,7 +371,7 @@ class Verdict(Result):
 
     @property
     def untested_sentence(self) -> str:
-        """Errors that the tests cannot detect, as a sentence."""
+        """A sentence that lists the errors that the tests cannot detect."""
         return f"Not tested: {'; '.join(self.not_tested)}."
 
     def headline(self) -> str:
@@ -380,7 +386,7 @@ class Verdict(Result):
         return f"{first}: {self._worst}" if self.is_biased and self.burn_in is None else first
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the verdict, the findings, what was not tested, and the tests.
+        """State the verdict, the findings, the limits of the tests, and the method.
 
         Returns
         -------
@@ -397,7 +403,7 @@ class Verdict(Result):
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """List the ten largest biases; empty if none is known.
+        """Tabulate the ten largest biases; empty if no bias is reliable.
 
         Returns
         -------
@@ -406,7 +412,7 @@ class Verdict(Result):
         return () if self.known_bias is None else self.known_bias.tables()
 
     def summary(self) -> str:
-        """Report the verdict, the findings, what was not tested, and the largest biases.
+        """Report the verdict, the findings, the limits and the largest biases.
 
         Returns
         -------
@@ -446,7 +452,7 @@ class Verdict(Result):
 
     @property
     def _head(self) -> tuple[str, ...]:
-        """Decision, followed by the evidence or by reservations."""
+        """Sentences on the decision, with the evidence or with reservations."""
         p, unknown = probability(self.p), "The draws may or may not come from the target."
         late = "" if self.burn_in is None else probability(self.burn_in)
         start = f"The first draws are biased: remove the first tenth of each chain ({late} without it)." * bool(late)
@@ -469,9 +475,9 @@ class Verdict(Result):
 
     @property
     def _trajectories(self) -> str:
-        """Report divergent transitions and a low E-BFMI.
+        """A sentence on divergent transitions and a low E-BFMI; empty if there are none.
 
-        The draws may then have missed a region.
+        In these cases, the draws may have missed a region.
         """
         found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
         if self.bfmi is not None and self.bfmi < LOW_BFMI:
@@ -483,12 +489,12 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """Strongest findings, or the test that rejects without a finding."""
+        """The strongest findings, or the test that rejects if there are no findings."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
             return listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
-        return _WITHOUT_FINDINGS.get(self.decided_by or "", NOTHING_STANDS_OUT)
+        return _WITHOUT_FINDINGS.get(self.decided_by or "", NO_SINGLE_FINDING)
 
     @property
     def _all_findings(self) -> str:
@@ -499,7 +505,7 @@ class Verdict(Result):
 
     @property
     def _mixing(self) -> str:
-        """ESS of rejected draws, with slow mixing as a possible explanation."""
+        """A sentence on the ESS of rejected draws and on mixing as an explanation."""
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:
@@ -510,7 +516,7 @@ class Verdict(Result):
 
     @property
     def _sizes(self) -> str:
-        """Biases of rejected draws; for other draws, accuracy of the quantities."""
+        """The biases of rejected draws, or the accuracy of other draws."""
         if self.bias is None or not self.enough_draws or self.burn_in is not None:
             return ""
         if self.decided_by == "modes" and self.bias.hidden:
@@ -519,7 +525,7 @@ class Verdict(Result):
 
     @property
     def _relevance(self) -> str:
-        """Statement on biases that exceed `matters`."""
+        """A sentence on biases larger than `matters`; empty if it is not given."""
         if self.matters is None or self.p_matters is None or not self.enough_draws:
             return ""
         if self.bias is not None and (known := self.bias.matters_sentence(self.matters)):

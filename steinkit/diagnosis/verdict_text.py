@@ -1,22 +1,22 @@
-"""Text that shows one or several verdicts on a terminal."""
+"""Text of one or several verdicts for a terminal."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
+from steinkit.diagnosis.verdict_result import NO_SINGLE_FINDING, Verdict
 from steinkit.result import running_text
 from steinkit.text import Table, filled
 
 WORST = 10
-"""Number of table rows on a screen."""
+"""Default number of table rows on a terminal."""
 
 
 def verdict_blocks(
     found: Verdict | None, unjudged: str | None, *, everything: bool = False, table: bool = True
 ) -> list[str]:
-    """Return the paragraphs of a verdict for a screen.
+    """Return the paragraphs of a verdict for a terminal.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def verdict_blocks(
     everything : bool
         Include all findings, limits, tests and biases.
     table : bool
-        Include a table of the biases.
+        Include a table of the estimated biases.
     """
     if found is None:
         return [filled(unjudged_sentence(unjudged))] if unjudged else []
@@ -42,7 +42,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
     Parameters
     ----------
     verdicts : mapping of str to Verdict or None
-        Verdicts by sample; None if there is no verdict.
+        The verdict on each sample by name; None if there is no verdict.
     last : {"main finding", "largest bias"}
         Content of the last column.
     """
@@ -63,7 +63,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
 def _worst_finding(found: Verdict) -> str:
     if found.findings:
         return str(found.findings[0])
-    return NOTHING_STANDS_OUT if found.is_biased else ""
+    return NO_SINGLE_FINDING if found.is_biased else ""
 
 
 def _largest_bias(found: Verdict) -> str:
@@ -72,5 +72,5 @@ def _largest_bias(found: Verdict) -> str:
 
 
 def unjudged_sentence(reason: str) -> str:
-    """Return the reason why there is no verdict, as a sentence."""
+    """Return a sentence that states why there is no verdict."""
     return f"There is no verdict: {reason}."

@@ -8,7 +8,7 @@ import numpy as np
 
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.result import BiasEstimate
-from steinkit.diagnosis.verdict_result import NOTHING_STANDS_OUT, Verdict
+from steinkit.diagnosis.verdict_result import NO_SINGLE_FINDING, Verdict
 from steinkit.plots.axes import BLUE, DARK, GRAY, RED, WIDTH, axes_or_new, in_style, legend_below, wrapped
 from steinkit.text import shortened
 
@@ -168,7 +168,7 @@ def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
     ax.errorbar(sizes, rows, xerr=_CHANCE, fmt="o", color=RED, capsize=3.0, label="finding, 95% interval")
     ax.set_yticks(rows, [wrapped(str(each), 25) for each in findings], parse_math=False)
     if not findings:
-        ax.text(0.5, 0.5, NOTHING_STANDS_OUT, transform=ax.transAxes, ha="center", va="center", color=DARK)
+        ax.text(0.5, 0.5, NO_SINGLE_FINDING, transform=ax.transAxes, ha="center", va="center", color=DARK)
     ax.set_ylim(max(len(findings), 1) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
     ax.set_xlabel("standard errors from the target")

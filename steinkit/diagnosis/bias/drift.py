@@ -1,8 +1,9 @@
 """Drift of means and variances under an exact Markov kernel.
 
-A kernel that leaves the target P invariant moves draws towards P. If it mixes linearly, E[y - mu | x] =
-(1 - rho) (x - mu), so the mean of y - x over draws whose mean has the bias b is -(1 - rho) b. The same holds for
-squares about the mean of the draws, which also grow by the square of that change of the mean.
+A Markov kernel that leaves the target P invariant moves draws towards P. Let it move x to y, let mu be the mean of P,
+and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has the bias b, the mean of y - x over
+the draws is -(1 - rho) b. The same holds for squares about the mean of the draws. The mean square also grows by the
+square of the change of the mean.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
-_ERRORS = 3.0  # standard errors of a significant drift
+_ERRORS = 3.0  # smallest significant drift, in standard errors
 _NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, because mixing is only approximately linear
 
 
@@ -27,11 +28,11 @@ class Drift:
     Attributes
     ----------
     mean, square : ndarray
-        Mean of z(y) - z(x) and of z(y)^2 - z(x)^2, for z = (x - mean) / sd of the draws.
+        Mean of z(y) - z(x) and of z(y)^2 - z(x)^2, where z(x) = (x - mean) / sd with the mean and sd of the draws.
     mean_error, square_error : ndarray
-        Their standard errors, with autocorrelation.
+        Standard errors of `mean` and `square`, corrected for autocorrelation.
     mean_mixing, square_mixing : ndarray
-        1 - the slope of z(y) on z(x), and of z(y)^2 on z(x)^2; between 0 and 1.
+        One minus the regression slope of z(y) on z(x), and of z(y)^2 on z(x)^2; between 0 and 1.
     """
 
     mean: Floats
@@ -48,7 +49,7 @@ class Drift:
         Parameters
         ----------
         points, moved, moved_squares : ndarray, shape (n, d)
-            Draws; averages of later positions and of their squares.
+            The draws, and the averages of their later positions and of the squares of these.
         shares : ndarray, shape (n,)
             Weights of the draws, with sum one.
         chains : sequence of slice
@@ -68,19 +69,20 @@ class Drift:
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Return a mask of the coordinates with biases that contradict the drift.
+        """Return a mask of the coordinates at which bias estimates contradict the drift.
 
         Parameters
         ----------
         mean_bias, mean_margin : ndarray, shape (d,)
-            Bias of the mean and its margin, in standard deviations of the target.
+            Bias of the mean and its margin of error, in standard deviations of the target.
         sd_bias, sd_margin : ndarray, shape (d,)
-            Logarithm of the standard deviation of the draws over that of the target, and its margin.
+            Logarithm of the ratio of the standard deviations of the draws and of the target, and its margin of error.
 
         Returns
         -------
         ndarray of bool, shape (d,)
-            True if draws with a small estimated bias move, or draws with a large estimated bias do not.
+            True if the estimated bias is small but the draws drift, or if it is large but they do not drift
+            accordingly.
 
         Examples
         --------

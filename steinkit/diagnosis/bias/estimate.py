@@ -1,9 +1,9 @@
 """Biases of means and standard deviations, with margins of error.
 
-A bias is reliable if its margin is small and, if draws moved by an exact Markov kernel are available, if the
-regression agrees with their drift (`steinkit.diagnosis.bias.drift`). If it is not reliable and the target has a log
-density, a short exact run (`steinkit.diagnosis.exact_kernels.ExactRun`) moves the draws, and the same regression is
-applied to the moved draws under the same rule.
+An estimate is reliable if its margin of error is small and, where the drift of the draws under an exact Markov kernel
+is known (`steinkit.diagnosis.bias.drift`), it agrees with the drift. If an estimate is not reliable and the target has
+a log density, a short exact run (`steinkit.diagnosis.exact_kernels.ExactRun`) moves the draws, and the same regression
+and criteria are applied to the moved draws.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
 
 _METHODS = ("auto", "regression", "run")
-_WIDEST = 0.3  # largest margin of a bias, and largest bias of a quantity that counts as exact, in standard deviations
-_MARGINS = 2.0  # errors in a margin
-_CHECKED = 4  # moves for the drift that a regression is compared with: 28 gradients per draw
-_MOVES = (4, 4, 6, 10, 16)  # moves of a run before each of its estimates: 28 to 280 gradients per draw
-_LEAST_EXPLAINED = 0.2  # explained fraction of a quantity's variance, below which features cannot detect its bias
-_CLIMB, _DRIFTS = 3.5, 6.0  # largest changes of log density and coordinates in a converged run, in standard errors
+_WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
+_MARGINS = 2.0  # standard errors per margin of error
+_CHECKED = 4  # moves for measuring the drift: 28 gradients per draw
+_MOVES = (4, 4, 6, 10, 16)  # moves of a run between its estimates: 28 to 280 gradients per draw in total
+_LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
+_CLIMB, _DRIFTS = 3.5, 6.0  # limits for changes of log density and coordinates in a converged run, in standard errors
 _REGRESSION: Method = "regression"
 _NOT_CONVERGED = "a short exact run has not converged"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
 _TOO_WIDE = "the margin of error is too wide"
 _MOSTLY_TOO_WIDE = "the margins of error of most quantities are too wide"
-_UNEXPLAINED = "the features do not explain its variation and cannot detect its bias"
+_UNEXPLAINED = "the Stein features do not explain its variation and cannot detect its bias"
 _TOO_FEW = "there are too few draws for joint features of all coordinates; use at least six draws per coordinate"
 
 
@@ -61,8 +61,8 @@ def estimate_bias(
 ) -> BiasEstimate:
     """Estimate the biases of means and standard deviations of draws.
 
-    No reference draws are needed: Stein features of the draws have known means under the target, and a regression on
-    them corrects the mean of each quantity.
+    No reference draws are needed. Stein features have mean zero under the target, and a regression of each quantity on
+    the features corrects its mean.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def estimate_bias(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; those of the target by default.
     functions : mapping of str to callable, optional
-        Additional quantities: functions of the draws, (n, d) -> (n,), such as probabilities or predictions. The
-        functions of the target are always included.
+        Additional quantities, such as probabilities or predictions. Each function maps draws of shape (n, d) to n
+        values. The functions of the target are always included.
     method : {"auto", "regression", "run"}
-        "regression" uses Stein features and needs scores only. "run" moves every draw by a short exact run of
-        Hamiltonian Monte Carlo and applies the regression to the moved draws. "auto" (default) is the regression. If
-        the target has a log density, "auto" compares it with the drift of the draws (28 gradients per draw) and
-        replaces it by the run where it is not reliable.
+        "regression" uses Stein features and needs only scores. "run" moves every draw by a short exact MCMC run and
+        applies the regression to the moved draws. "auto" (default) starts with the regression. If the target has a log
+        density, "auto" then compares the regression with the drift of the draws under an exact Markov kernel (28
+        gradients per draw), and uses the run if an estimate is not reliable.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
@@ -98,17 +98,17 @@ def estimate_bias(
     Raises
     ------
     UsageError, InputError
-        If draws, target, scores, weights and bounds do not fit together; if there are fewer draws than coordinates, a
-        quantity is constant, a function fails or returns another shape, or the scores have the opposite sign; or if
-        `method="run"` is requested without a log density.
+        If the arguments are inconsistent; if there are fewer draws than coordinates; if a quantity is constant; if a
+        function fails or returns a different shape; if the scores have the opposite sign; or if `method="run"` is
+        requested without a log density.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
-    The estimate cannot account for regions that no draw visited. No quantity is reliable if a valley of the density
-    separates groups of draws, or if there are fewer than thirty effective draws in the slowest mixing direction: the
-    score does not determine the weights of regions.
+    The estimate cannot account for regions that no draw visited. No estimate is reliable if a valley of the density
+    separates groups of draws, or if there are fewer than thirty effective draws in the slowest mixing direction. In
+    these cases, the scores do not determine the weights of regions.
 
     References
     ----------
@@ -144,20 +144,20 @@ def bias_of(
     drift: Drift | None = None,
     unusable: str = "",
 ) -> BiasEstimate:
-    """Estimate the biases of a scored sample and of functions that vary.
+    """Estimate the biases of a scored sample.
 
     Parameters
     ----------
     prepared : ScoredSample
     functions, method, rng
-        As for `estimate_bias`.
+        See `estimate_bias`. The functions must vary over the draws.
     left_out : tuple of str
-        Notes on functions that do not vary.
+        Notes on functions that are constant over the draws.
     slowest : float, optional
         `Draws.of_slowest_change` of the draws in standard units, if it is known.
     drift : Drift, optional
-        Drift of these draws under an exact Markov kernel, which reliable biases must agree with. Without it, the method
-        "auto" measures one if the target has a log density.
+        Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If it is not given,
+        the method "auto" measures the drift if the target has a log density.
     unusable : str
         Reason why no estimate is reliable; empty by default.
     """
@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the reason why each quantity is not reliable; empty if it is."""
+    """Return why the estimate of each quantity is not reliable; empty if it is."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])
@@ -228,7 +228,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
 
 
 def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return the reasons, extended by divergences and a low E-BFMI."""
+    """Return reasons due to divergences or a low E-BFMI for reliable quantities."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():
@@ -243,11 +243,10 @@ def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tup
 
 
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
-    """Return True for each quantity with estimates that the drift contradicts.
+    """Return a mask of the quantities at which the drift contradicts the estimates.
 
-    A function is contradicted if the estimates of any coordinate are.
-
-    With `moving`, every significant drift counts as a contradiction.
+    The mask is true for every function if it is true for a coordinate. With `moving`, every significant drift counts as
+    a contradiction.
     """
     contradicted = np.zeros(len(found.mean), dtype=bool)
     if drift is not None:
@@ -275,14 +274,15 @@ def _drift(draws: Draws, moved: Floats) -> Drift:
 def _by_run(
     quantities: Quantities, run: ExactRun, found: Estimates, hidden: str
 ) -> tuple[Estimates, tuple[str, ...], Floats]:
-    """Move the draws until the regression on the moved draws is reliable.
+    """Move the draws until their estimates are reliable or the run ends.
 
-    The run ends at its full length in any case.
+    Slowly mixing quantities may not have converged when the run ends. Errors therefore include the change of the
+    estimate during the last moves, and a margin covers a remaining change of up to twice this size. For standard
+    deviations, the change of the estimate or of the draws is used, whichever is larger, because features may not detect
+    a tail that fills slowly.
 
-    Slowly mixing quantities have not converged when the run ends. Errors therefore include the change by the last
-    moves, so a margin covers a remaining change of up to twice this size. The change of a standard deviation is the
-    larger one of those of the estimate and of the draws, because features may not detect a tail that fills slowly. The
-    third result is the distance, in sd, by which the run moved each unreliable mean, or 0 if noise explains it.
+    Returns the estimates, the reasons why they are not reliable, and the distance, in sd, by which the run moved the
+    mean of each quantity without a reliable estimate. The distance is 0 if noise explains it.
     """
     scale = quantities.scale
     for times in _MOVES:
@@ -299,13 +299,13 @@ def _by_run(
         if not any(reason):
             break
     went = np.abs(mean - quantities.centre) / found.sd
-    noise = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # of paired draws, at most
+    noise = _MARGINS * math.sqrt(2.0 / len(there.draws.points))  # upper bound for paired draws
     is_unknown = np.array([each != "" and not hidden for each in reason])
     return found, reason, np.where(is_unknown & (went > noise), went, 0.0)
 
 
 def _sample_of(prepared: ScoredSample, rows: Integers, run: ExactRun) -> Sample:
-    """Return the moved draws in the order of the given ones."""
+    """Return the moved draws in the order of the original draws."""
     order = np.argsort(rows, kind="stable")
     points, scores, names = run.points[order], run.scores()[order], prepared.points.names
     given = prepared.given[rows[order]]

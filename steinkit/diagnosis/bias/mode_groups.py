@@ -1,21 +1,23 @@
-"""Modes as groups of draws, and the mass of their regions by bridge sampling.
+"""Identification of modes, and the mass of their regions by bridge sampling.
 
 **Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and from a
-proposal q. With draws x_i from p / Z within the region, proposals y_j from q, l = log p - log q, where p(y) = 0 outside
-the region, and shares s_1 of the draws and s_2 of the proposals among both, log Z is the root z of
+proposal q. Let x_i be draws from p / Z within the region and y_j draws from q, and let l = log p - log q, where p is
+set to zero outside the region. With the fractions s_1 of draws and s_2 = 1 - s_1 of proposals, log Z is the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
-with the logistic function s. This is Bennett's acceptance ratio, the bridge with the smallest variance. The number of
-draws is divided by the autocorrelation time of the left side. Both sides have bounded terms, so their relative
-variances are reliable even if the overlap is small; their sum is the relative variance of Z. The proposal is Student's
-t with seven degrees of freedom and the mean and covariance of one half of the draws. The other half is bridged, and
-then the halves are exchanged.
+where s is the logistic function. This is Bennett's acceptance ratio method, the bridge estimator with the smallest
+variance. The number of draws that determines s_1 is divided by the autocorrelation time of the terms on the left side.
+The terms on both sides are bounded, so their relative variances can be estimated reliably even if the overlap of p and
+q is small. The sum of the relative variances is the relative variance of Z. The proposal q is a t distribution with
+seven degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The
+halves are then exchanged.
 
-**Groups** are separated by valleys of the density. Draws are split along the deepest valley of the scores, or across a
-gap much wider than its neighborhood, until no part has one. Groups are joined again if the log density along the line
-between their densest draws has no valley. A point belongs to the mode with the largest density of the t distribution
-fitted to its draws. These regions partition the space, so their masses are well defined.
+**Groups** are separated by valleys of the density. Draws are split at the deepest valley that the scores indicate, or
+at a gap that is much wider than the neighboring gaps, until no group has such a valley or gap. Groups are merged if the
+log density has no valley on the line between their densest draws. A t distribution is fitted to each group, and a point
+belongs to the mode with the largest fitted density. These regions partition the space, so their masses are well
+defined.
 
 References
 ----------
@@ -46,20 +48,20 @@ from steinkit.sample import Floats, Integers
 from steinkit.text import count
 
 _FREEDOM = 7.0
-_BEYOND = 60.0  # log ratios at which the logistic function is 0 or 1
+_BEYOND = 60.0  # the logistic function is numerically 0 or 1 beyond this absolute value
 
 LogDensity = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A multivariate t distribution.
+    """Multivariate t distribution.
 
     Attributes
     ----------
     centre : ndarray, shape (d,)
     root : ndarray, shape (d, d)
-        Lower triangular L; the scale matrix is L L'.
+        Lower triangular factor L of the scale matrix L L'.
     """
 
     centre: Floats
@@ -67,7 +69,7 @@ class Proposal:
 
     @classmethod
     def fitted(cls, operand: Operand, rows: Integers | slice = slice(None)) -> Proposal:
-        """Fit to some of the draws of a mode, with a shrunk covariance."""
+        """Fit a distribution to some of the draws of a mode, with a shrunk covariance."""
         frame, units = Frame.of(operand, rows), operand.units
         try:
             root = np.linalg.cholesky(frame.covariance)
@@ -94,16 +96,17 @@ class Proposal:
 
 
 class Mass(NamedTuple):
-    """Mass of a region by bridge sampling and by importance sampling.
+    """Estimates of the mass of a region by bridge sampling and importance sampling.
 
     Attributes
     ----------
     log_mass, variance : float
-        Logarithm of the mass and its variance, which is infinite if no proposal lies in the region.
+        Logarithm of the mass by bridge sampling, and its variance. The variance is infinite if no proposal lies in the
+        region.
     difference, variance_of_difference : float
-        Logarithm of the mass by proposals alone, minus `log_mass`, and its variance if both were independent.
-        Importance sampling does not use the draws, so the two estimates differ if the draws do not come from the
-        target.
+        Logarithm of the mass by importance sampling minus `log_mass`, and the variance of this difference if both
+        estimates were independent. Importance sampling uses only the proposals, so the two estimates differ if the
+        draws do not come from the target.
     """
 
     log_mass: float
@@ -118,9 +121,9 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
     Parameters
     ----------
     at_draws : ndarray, shape (n,)
-        Log ratios l of the draws in the region.
+        Log ratios l at the draws in the region.
     at_proposals : ndarray, shape (m,)
-        Log ratios of the proposals; -inf outside the region.
+        Log ratios l at the proposals; -inf outside the region.
     chains : sequence of slice
         Rows of each chain.
     """
@@ -154,16 +157,16 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
 
 _MOST_MODES = 10
 _FEWEST_DRAWS = 30  # smallest number of draws of a mode
-_CLEAR = 2.0  # standard errors of a valley's depth; the density decides afterwards
+_CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density is evaluated afterwards
 _NEIGHBORS = 12  # draws on each side of a gap
-_WIDER = 1.0  # smallest width of a gap, relative to the combined span of the draws on both sides
-_STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # along the line between two draws
-_MOST_TAKEN = 0.05  # largest fraction of a region's draws that belong to another group, such as an arm of a curved mode
+_WIDER = 1.0  # smallest width of a gap, relative to the combined span of the neighbors on both sides
+_STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # positions along the line between two draws
+_MOST_TAKEN = 0.05  # largest fraction of the draws in a region from another group, such as an arm of a curved mode
 _ROUNDS = 2  # rounds of fitting and assignment
 
 
 def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
-    """Split draws along valleys; return the rows of each group."""
+    """Split draws at valleys and gaps; return the rows of each group."""
     pending, found = [np.arange(len(draws.points))], list[Integers]()
     while pending:
         require_time("modes were identified")
@@ -171,7 +174,7 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
         whole = len(rows) < 2 * _FEWEST_DRAWS or len(pending) + len(found) + 2 > _MOST_MODES
         beyond = None
         if not whole and np.ptp(draws.points[rows], axis=0).all():
-            with np.errstate(over="ignore", invalid="ignore"):  # scores at a bound may overflow: no valley is found
+            with np.errstate(over="ignore", invalid="ignore"):  # scores near a bound may overflow
                 beyond = _beyond(Operand.of(draws.only(rows), bounds))
         if beyond is None:
             found.append(rows)
@@ -183,7 +186,7 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
 def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
     """Return a mask of the draws beyond the deepest valley or the widest gap.
 
-    The result is None if there is neither.
+    Return None if there is neither a valley nor a gap.
     """
     valley = deepest_valley(operand, _CLEAR)
     if valley is not None:
@@ -205,17 +208,17 @@ def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Float
 
 
 def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_density: LogDensity) -> list[Integers]:
-    """Join groups without a valley of the density between their densest draws.
+    """Merge groups without a valley of the density between their densest draws.
 
-    The lines with the highest minimum are considered first. Isolated draws on a saddle therefore join one of two modes
-    and do not connect the modes.
+    Pairs are considered in descending order of the minimum density on the line between them. Isolated draws on a saddle
+    are therefore merged with one of two modes and do not connect the modes.
 
     Parameters
     ----------
     groups : sequence of ndarray of int
         Rows of each group.
     peaks : ndarray, shape (k, d)
-        Densest draw of each group.
+        The draw with the largest density in each group.
     heights : ndarray, shape (k,)
         Log density of these draws.
     log_density : callable
@@ -233,9 +236,10 @@ def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_densi
 
 
 def without_fragments(groups: list[Integers], points: Floats, log_density: LogDensity) -> list[Integers]:
-    """Join groups that are too small for a mode to their neighbors.
+    """Merge groups that are too small with their nearest neighbors.
 
-    Such groups are the ends of curved modes. A group stays separate if a valley of the density surrounds it.
+    Small groups are often the ends of curved modes. A small group remains separate if a valley of the density separates
+    it from its nearest neighbor.
     """
     from scipy.spatial.distance import cdist
 
@@ -254,14 +258,14 @@ def without_fragments(groups: list[Integers], points: Floats, log_density: LogDe
 
 
 def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
-    """Return the number of the mode with the largest density at each point."""
+    """Return the index of the proposal with the largest density at each point."""
     return np.asarray(np.stack([each.log_density(points) for each in proposals]).argmax(axis=0))
 
 
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to regions; return the draws of each, and the proposals.
+    """Assign draws to regions; return the draws of each region and the proposals.
 
     Raises
     ------

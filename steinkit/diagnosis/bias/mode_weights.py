@@ -1,22 +1,24 @@
-"""Weights of separate modes by the log density.
+"""Estimation of the weights of separate modes from the log density.
 
-The mass Z_k of the region of every mode is estimated by bridge sampling (`steinkit.diagnosis.bias.mode_groups`), with
-a variance v_k of its logarithm. The weights of the modes and their covariance are
+Bridge sampling estimates the mass Z_k of the region of each mode and the variance v_k of its logarithm
+(`steinkit.diagnosis.bias.mode_groups`). The weights of the modes and the covariance matrix of the weights are
 
     w_k = Z_k / sum_j Z_j,      J diag(v) J,      J = diag(w) - w w'.
 
-The proportions of exact draws in the regions have the covariance T^(1/2) J T^(1/2) / n, with the autocorrelation times
-T of the indicators of the regions. The squared distance of proportions and weights in the sum of both covariances is
-compared with Hotelling's distribution. Chains that rarely cross between the modes contain no information on the
-weights, and are reweighted by them.
+The proportions of exact draws in the regions have the covariance matrix T^(1/2) J T^(1/2) / n, where the diagonal
+matrix T contains the autocorrelation times of the indicators of the regions. The test statistic is the squared
+Mahalanobis distance between proportions and weights with the sum of both covariance matrices, and its p-value is that
+of Hotelling's test. Chains that rarely cross between the modes contain no information on the weights, so the weights
+are not tested but can be corrected.
 
-**Biases** of multimodal draws combine regressions within each mode. With means m_k and standard deviations s_k within
-the modes and weights w_k, those of the mixture are
+**Biases** of multimodal draws are estimated by regression within each mode. With the weights w_k, the means m_k and the
+standard deviations s_k of the modes, the mean m and the variance v of the mixture are
 
     m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2).
 
-For the draws, m_k and s_k are their own; for the target, they are those of `estimate_bias`. The margins of these
-estimates and of the weights are propagated to the mixture to first order.
+For the draws, m_k and s_k are the means and standard deviations of the draws of each mode. For the target, they are the
+estimates of `estimate_bias`. The margins of error of these estimates and of the weights are propagated to the mixture
+to first order.
 """
 
 from __future__ import annotations
@@ -47,39 +49,41 @@ from steinkit.target import Seed, Target, require_target
 from steinkit.text import compact, probability, sentence
 
 _MARGINS = 2.0  # standard errors
-_WIDEST = 0.1  # largest standard error of the logarithm of a mass
-_APART = 3.0  # standard errors between bridge and importance sampling, beyond which draws are not the target's
-_FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode, for an error of a weight below .03
-_FEWEST_CROSSING = 30.0  # effective draws of the indicators of the regions, for a test of the proportions
+_WIDEST = 0.1  # largest allowed standard error of the logarithm of a mass
+_APART = 3.0  # draws are rejected if bridge and importance sampling differ by more standard errors
+_FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode; limits the error of a weight to .03
+_FEWEST_CROSSING = 30.0  # smallest number of effective draws of the indicators of the regions for a test
 _MOST_DRAWS = 10_000  # per mode
-_PROPOSALS = (1000, 20_000)  # per mode: twice the number of draws, within these limits
+_PROPOSALS = (1000, 20_000)  # limits of the number of proposals per mode, which is twice the number of draws
 _STREAM = 33  # separates the random numbers of proposals from those of draws with the same seed
-_SHOWN = 3  # parameters of a center in a sentence
+_SHOWN = 3  # largest number of parameters of a center in a sentence
 _FINEST_SHARE = 0.0001  # smallest margin that is printed
-_SELDOM = "The draws cross between the modes too rarely for a test; `steinkit repair` corrects the mode weights."
+_TOO_FEW_CROSSINGS = (
+    "The draws cross between the modes too rarely for a test; `steinkit repair` corrects the mode weights."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ModeWeights(Result):
-    """Weights of K modes, in descending order of their number of draws.
+    """Estimated weights of K modes, in descending order of the number of draws.
 
     Attributes
     ----------
     shares : ndarray, shape (K,)
-        Probabilities of the modes under the target, by the log density.
+        Probabilities of the modes under the target, estimated from the log density.
     draws_shares : ndarray, shape (K,)
-        Proportions of the draws.
+        Proportions of the draws in the modes.
     margins : ndarray, shape (K,)
         95 % margins of error of `shares`.
     p : float or None
-        p-value of the test that the proportions of the draws are those of the target. None if the draws cross between
-        the modes too seldom.
+        p-value of the hypothesis that the proportions of the draws agree with the target. None if the draws cross
+        between the modes too rarely for a test.
     centres : ndarray, shape (K, d)
         Means of the draws of each mode.
     labels : ndarray of int, shape (n,)
-        Mode of each draw, from 0.
+        Number of the mode of each draw, starting from 0.
     reweighted : Sample
-        The draws with weights that give the modes their probabilities.
+        The draws, with weights that sum to the probability of each mode.
     effective_draws : float
         Number of draws divided by the longest autocorrelation time of the indicators of the modes.
     evaluations : int
@@ -114,12 +118,12 @@ class ModeWeights(Result):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Center of each mode in its first parameters: "mu = 0.3, tau = -2"."""
+        """First parameters of the center of each mode, such as "mu = 0.3, tau = -2"."""
         return tuple(_place(self.reweighted.names, each) for each in self.centres)
 
     @property
     def clause(self) -> str:
-        """Weights in the draws and under the target, as a clause.
+        """Clause with the mode weights in the draws and under the target.
 
         For example, "mode weights 71.8:28.2 % in the draws, 50.1:49.9 ± 0.7 % in the target".
         """
@@ -132,12 +136,12 @@ class ModeWeights(Result):
 
     @property
     def sentence(self) -> str:
-        """Proportions, weights, and the p-value of their difference."""
+        """Sentence with the mode weights and the p-value of their difference."""
         clause = sentence(self.clause)
-        return f"{clause}. {_SELDOM}" if self.p is None else f"{clause} ({probability(self.p)})."
+        return f"{clause}. {_TOO_FEW_CROSSINGS}" if self.p is None else f"{clause} ({probability(self.p)})."
 
     def headline(self) -> str:
-        """State proportions and weights.
+        """State the mode weights in the draws and under the target.
 
         Returns
         -------
@@ -198,8 +202,8 @@ class ModeWeights(Result):
 def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None = None, rng: Seed = 0) -> ModeWeights:
     """Estimate the weights of separate modes, and test those of the draws.
 
-    The draws within each mode must come from the target, in any proportion of the modes. Modes that no draw visited are
-    not found.
+    The draws within each mode must come from the target, but the proportions of the modes may be biased. Modes that no
+    draw visited are not found.
 
     Parameters
     ----------
@@ -222,16 +226,16 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     UsageError
         If the target has no log density or the draws have weights.
     InputError
-        As `estimate_bias` does; or if there is only one mode, a mode has too few draws or too few effective ones, the
-        relative error of a mass exceeds .1 (as for a mode that is curved far beyond a t distribution), or the draws
-        within a mode do not come from the target.
+        As for `estimate_bias`; or if there is only one mode; if a mode has too few draws or effective draws; if the
+        relative error of a mass exceeds .1, for example because a t distribution does not fit a strongly curved mode;
+        or if the draws within a mode do not come from the target.
     TimeLimitError
         If `max_seconds` pass first.
 
     Notes
     -----
     The log density is evaluated at up to 10,000 draws of each mode, at twice this number of proposals (at least 1,000),
-    and at a few points between modes. The score is evaluated at every draw.
+    and at some points between the modes. The score is evaluated at every draw.
 
     References
     ----------
@@ -259,7 +263,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
 
 
 def weights_of_modes(prepared: ScoredSample, rng: Seed = 0) -> ModeWeights | None:
-    """Estimate the mode weights of a scored sample; None if there is one mode."""
+    """Estimate the mode weights of a scored sample; return None for one mode."""
     if prepared.given.weights is not None:
         raise UsageError("mode weights require draws without weights; resample the draws first")
     assert prepared.target is not None
@@ -301,7 +305,7 @@ def _mass(
 ) -> tuple[float, float]:
     """Return the logarithm of the mass of a mode's region, and its variance.
 
-    The two halves of the draws exchange their roles, and the results are averaged.
+    The halves of the draws are used for the proposal and for the bridge in turn, and the results are averaged.
     """
     draws = operand.draws
     slowest = draws.of_slowest_change
@@ -342,7 +346,7 @@ def _mass(
 def _result(
     prepared: ScoredSample, modes: list[tuple[Integers, Operand]], masses: Floats, density: Density
 ) -> ModeWeights:
-    """Normalize the masses, and compare them with the proportions of the draws."""
+    """Normalize the masses, and test the proportions of the draws."""
     from scipy.special import fdtrc
 
     draws = prepared.draws
@@ -365,7 +369,7 @@ def _result(
         difference, freedom = (own - shares)[:-1], len(modes) - 1
         distance = float(difference @ np.linalg.solve(covariance[:-1, :-1], difference)) / freedom
         p = float(fdtrc(freedom, effective / EFFECTIVE_PER_FREEDOM, distance))
-    labels = of_points[prepared.points.inverse]  # for repeated draws as well
+    labels = of_points[prepared.points.inverse]  # includes repeated draws
     weights = (shares / own)[labels] / len(labels)
     return ModeWeights(
         shares=shares,
@@ -386,7 +390,7 @@ def estimates_in_modes(
 ) -> list[BiasEstimate]:
     """Estimate the biases of the draws of each mode by regression.
 
-    The scores are those of the sample if it has any.
+    If the sample has scores, they are used instead of those of the target.
     """
     rows, functions = [np.flatnonzero(modes.labels == k) for k in range(len(modes.shares))], target.functions
     for each in rows:
@@ -397,7 +401,7 @@ def estimates_in_modes(
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: bool) -> BiasEstimate:
-    """Combine biases within modes, for given or reweighted draws."""
+    """Combine the bias estimates of the modes, for original or reweighted draws."""
 
     def of_parts(name: str) -> Floats:
         return np.array([getattr(part, name) for part in parts])
@@ -409,7 +413,7 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
         shares if weighted else modes.draws_shares[:, None], of_parts("draws_mean"), of_parts("draws_sd")
     )
     sd_margins = of_parts("sd_margin")
-    squares = of_parts("mean_margin") ** 2 - (of_parts("mean_bias") * sd_margins) ** 2  # without the unit's error
+    squares = of_parts("mean_margin") ** 2 - (of_parts("mean_bias") * sd_margins) ** 2  # omits the error of `sd`
     margins = sds * np.sqrt(np.maximum(squares, 0.0)), sds * sd_margins
     away = means - mean
     of_mean = (shares * margins[0]) ** 2
@@ -439,7 +443,7 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
 
 
 def _together(shares: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of a mixture."""
+    """Return the mean and standard deviation of a mixture."""
     mean = (shares * means).sum(axis=0)
     return mean, np.sqrt((shares * (sds**2 + (means - mean) ** 2)).sum(axis=0))
 

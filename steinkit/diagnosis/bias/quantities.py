@@ -27,18 +27,18 @@ from steinkit.text import listed
 from steinkit.units import require_variation
 from steinkit.user_functions import call_checked
 
-_FEWEST_OF_SLOWEST = 30.0  # effective draws in the slowest mixing direction, below which weights may be biased
+_FEWEST_OF_SLOWEST = 30.0  # smallest number of effective draws in the slowest mixing direction
 _TURNED = 0.5  # mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
-_CLEAR = 4.0  # standard errors of that mean, which is noisy if modes are far apart
-_REJECTED = 0.01  # p-value of all pairs together
-_LARGEST = 1e100  # upper limit of (x_j - m_j) s_j: squares of scores at a bound may overflow
-_LARGEST_SCORE = 1e140  # in units of a coordinate: sums of larger squares may overflow
-_WORK = 5e9  # largest (draws) x (features)^2 for weights
+_CLEAR = 4.0  # the same in standard errors, because the mean is noisy if modes are far apart
+_REJECTED = 0.01  # significance level of the joint test of all pairs
+_LARGEST = 1e100  # limit of (x_j - m_j) s_j, because squares of scores near a bound may overflow
+_LARGEST_SCORE = 1e140  # limit of scores in units of a coordinate, because sums of larger squares may overflow
+_WORK = 5e9  # largest (draws) x (features)^2 for entropy weights
 
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """Draws in raw units, and the quantities of interest.
+    """Draws in raw units with quantities of interest.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Quantities:
     names : tuple of str
         Names of the m quantities: the d coordinates, then the functions.
     centre, scale : ndarray, shape (m,)
-        Means and standard deviations over the draws.
+        Means and standard deviations of the quantities over the draws.
     """
 
     draws: Draws
@@ -94,7 +94,7 @@ class Quantities:
         return int(self.draws.points.shape[1])
 
     def moved(self, points: Floats, scores: Floats) -> Quantities:
-        """Return the quantities at other points, with unchanged centre and scale."""
+        """Return the same quantities at other points, with unchanged centre and scale."""
         return replace(self, draws=replace(self.draws, points=points, scores=scores))
 
     def values(self) -> Floats:
@@ -118,7 +118,7 @@ class Quantities:
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def entropy_weights(self) -> Floats | None:
-        """Return entropy weights for the richest features; None for too few draws."""
+        """Return entropy weights for the richest feature set; None for too few draws."""
         operand = self.operand
         n, sets = len(operand.points), operand.joint_sets()
         if not sets:
@@ -128,7 +128,7 @@ class Quantities:
         return entropy_weights(features, operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return the reason why features of single coordinates may mislead, or ""."""
+        """Return why features of single coordinates may be insufficient, if they are."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
@@ -136,7 +136,7 @@ class Quantities:
         return "many correlations are biased, and there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return the reason why regions may have biased weights, and if draws split.
+        """Return why weights of regions may be biased, and whether the draws split.
 
         Parameters
         ----------
@@ -162,9 +162,9 @@ class Quantities:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Floats) -> None:
-    """Reject scores of the opposite sign.
+    """Raise InputError if the scores have the opposite sign.
 
-    They have a significantly positive mean of (x_j - m_j) s_j.
+    The mean of (x_j - m_j) s_j is then significantly positive.
     """
     z, t = (draws.points - centre) / scale, draws.scores * scale
     if bounds is None and not np.abs(t).max() < _LARGEST_SCORE:
@@ -186,7 +186,7 @@ def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Fl
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:
-    """Evaluate functions at draws, shape (n, k); InputError if not finite."""
+    """Evaluate functions at draws, shape (n, k); raise InputError if not finite."""
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"

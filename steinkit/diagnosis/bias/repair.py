@@ -22,8 +22,8 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 _METHODS = ("auto", "weights", "run")
-_RUNS = 8  # at most; each run continues where the previous one ended
-_NOISES = 4.0  # standard errors of a mean of independent draws
+_RUNS = 8  # largest number of runs; each run continues the previous one
+_NOISES = 4.0  # largest remaining bias, in standard errors of a mean of independent draws
 _REMEDY = "; pass a target with a log density, which allows an exact run, or run the sampler longer"
 _STILL_MOVING = "the run was too short to correct all quantities; continue the sampler from the repaired draws"
 
@@ -37,9 +37,9 @@ class Repaired(Result):
     sample : Sample
         The draws with weights, or their positions after a run.
     method : {"weights", "run", "modes"}
-        Method of the correction; "modes" gives separate modes their correct weights.
+        Method of the correction; "modes" corrects the weights of separate modes.
     worth : float
-        Kish's effective size of the weights; for a run, the effective sample size of the moved draws.
+        Kish's effective sample size of the weights. For a run, the effective sample size of the moved draws.
     bias : BiasEstimate
         Biases of the given draws.
     after : BiasEstimate
@@ -64,7 +64,7 @@ class Repaired(Result):
     warnings: tuple[str, ...]
 
     def headline(self) -> str:
-        """State the method of the correction and the effective size.
+        """State the method of the correction and the effective sample size.
 
         Returns
         -------
@@ -139,10 +139,11 @@ def repair(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; those of the target by default.
     method : {"auto", "weights", "run"}
-        "weights" uses entropy weights, under which Stein features have mean zero. "run" moves every draw by
-        Hamiltonian Monte Carlo. "auto" (default) uses weights if their effective size is at least a fifth of the draws
-        and all biases are reliable, and a run otherwise. If the draws are multimodal and the target has a log density,
-        "auto" reweights the modes by `mode_weights` and does not change the draws within them.
+        "weights" computes entropy weights, under which Stein features have mean zero. "run" moves every draw by short
+        exact MCMC runs. "auto" (default) uses weights if their effective sample size is at least a fifth of the number
+        of draws and all estimates are reliable, and a run otherwise. If the draws are multimodal and the target has a
+        log density, "auto" corrects the weights of the modes by `mode_weights` and does not change the draws within
+        each mode.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
@@ -151,13 +152,13 @@ def repair(
     Returns
     -------
     Repaired
-        The corrected sample, and the biases before and after.
+        The corrected sample, with its estimated biases before and after the correction.
 
     Raises
     ------
     UsageError, InputError
-        As `estimate_bias` does; or if the draws have weights, the weights of regions cannot be estimated, or the
-        effective size of the weights is too small and a run is not possible.
+        As for `estimate_bias`; or if the draws have weights; if the weights of regions cannot be estimated; or if the
+        effective sample size of the weights is too small and a run is not possible.
     TimeLimitError
         If `max_seconds` pass first.
 
@@ -202,7 +203,7 @@ def repair(
         assert run.moved is not None
         moved = run.moved
         after = estimate_bias(moved, target, bounds=bounds, rng=stream)
-        noise = math.sqrt(1.5 / len(moved) * (1.0 + 2.0 / math.sqrt(moved.dim)))  # of `value` for exact normal draws
+        noise = math.sqrt(1.5 / len(moved) * (1.0 + 2.0 / math.sqrt(moved.dim)))  # `value` of exact normal draws
         if _is_within_noise(after) and after.value <= noise:
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
@@ -213,7 +214,7 @@ def repair(
 def _by_mode_weights(
     sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed
 ) -> Repaired:
-    """Reweight the modes; InputError if their weights cannot be estimated."""
+    """Correct the mode weights; raise InputError if they cannot be estimated."""
     try:
         modes = mode_weights(sample, target, rng=rng)
     except InputError as error:

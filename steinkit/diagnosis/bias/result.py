@@ -22,10 +22,10 @@ Method = Literal["regression", "run", "modes"]
 
 _SMALLEST = 0.05  # smallest bias in posterior sd that is reported
 _FINEST = 0.001  # smallest margin that is printed
-_MOST_PLACES, _LARGE = 6, 1e6  # limits of numbers that are printed without an exponent
+_MOST_PLACES, _LARGE = 6, 1e6  # limits for numbers printed without an exponent
 _MOST_ROWS = 10  # largest number of rows of a table
 _NAMED = 3  # largest number of quantities in a sentence
-_LEAST_WORTH = 0.2  # smallest effective size of useful weights, relative to the number of draws
+_LEAST_WORTH = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
@@ -64,12 +64,12 @@ class Quantity:
 
     @property
     def mean_is_biased(self) -> bool:
-        """True if the bias of the mean exceeds its margin and .05 sd."""
+        """True if the bias of the mean exceeds both its margin of error and .05 sd."""
         return max(self.mean_margin, _SMALLEST) < abs(self.mean_bias) < math.inf
 
     @property
     def sd_is_biased(self) -> bool:
-        """True if the bias of the standard deviation exceeds its margin and 5 %."""
+        """True if the bias of the sd exceeds both its margin of error and 5 %."""
         return max(self.sd_margin, _SMALLEST) < abs(self.sd_bias) < math.inf
 
     @property
@@ -79,12 +79,12 @@ class Quantity:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Sort key: reliable quantities first, then biased ones, then by size."""
+        """Sort key by reliability, by `is_biased` and by the size of the bias."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
     def __str__(self) -> str:
-        """Return the biases as a clause; empty if they are within their margins.
+        """Return the biases as a clause; empty if they are within their margins of error.
 
         For example, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small".
         """
@@ -97,11 +97,11 @@ class Quantity:
 
     @property
     def bias_cells(self) -> tuple[str, str]:
-        """Biases of the mean and of the standard deviation, for a table."""
+        """Biases of the mean and of the standard deviation as cells of a table."""
         return (self.mean_bias_text(), self._sd_bias_text()) if self.reliable else (_UNKNOWN, _UNKNOWN)
 
     def mean_text(self, value: float) -> str:
-        """Return a mean in its own unit, rounded to its margin."""
+        """Return a mean in the quantity's own unit, rounded to its margin of error."""
         finest = self.sd * max(self.mean_margin, _FINEST)
         if not (math.isfinite(value) and self.mean_margin and 0.0 < finest < math.inf):
             return compact(value if math.isfinite(value) else None)
@@ -109,7 +109,7 @@ class Quantity:
         return _fixed(value, places) if 0 <= places <= _MOST_PLACES and abs(value) < _LARGE else compact(value)
 
     def mean_bias_text(self, sign: bool = True) -> str:
-        """Return the bias of the mean and its margin, in sd."""
+        """Return the bias of the mean and its margin of error, in sd."""
         bias, margin = self.mean_bias, max(self.mean_margin, _FINEST)
         places = _places(margin)
         return f"{_fixed(bias if sign else abs(bias), places, sign)} ± {margin:.{places}f}"
@@ -123,36 +123,36 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class BiasEstimate(Measurement):
-    """Means and standard deviations under the target, and biases of the draws.
+    """Estimated means and standard deviations under the target, and biases of draws.
 
     Attributes
     ----------
     names : tuple of str
-        The m quantities: the d parameters, then the functions.
+        Names of the m quantities: the d parameters, followed by the functions.
     mean, sd : ndarray, shape (m,)
         Estimates of the mean and standard deviation under the target, in the quantity's own unit.
     draws_mean, draws_sd : ndarray, shape (m,)
         Mean and standard deviation of the draws.
     mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_bias` and `sd_bias`. They cover errors that the features can detect. The margin
-        of `mean_bias` includes the error of the standard deviation that is its unit.
+        95 % margins of error of `mean_bias` and `sd_bias`. They cover only errors that the Stein features can detect.
+        The margin of `mean_bias` includes the error of `sd`, which is the unit of `mean_bias`.
     reason : tuple of str
-        Reason why a quantity is not reliable; empty if it is.
+        Reason why the estimate of each quantity is not reliable; empty if it is reliable.
     at_least : ndarray, shape (m,)
-        Lower bound on the bias of a mean, in `sd`: the distance by which an exact run moved the mean, if the run ended
-        before the estimate was reliable. Otherwise 0.
+        Lower bound on the bias of each mean, in units of `sd`. It is the distance by which an exact run moved the mean
+        if the run ended before the estimate was reliable, and 0 otherwise.
     weights : ndarray, shape (n,), or None
-        Weights of the draws with sum one, under which Stein features have mean zero; None if there are too few draws.
+        Weights of the draws, with sum one, under which Stein features have mean zero. None if there are too few draws.
     method : {"regression", "run", "modes"}
-        Method of the estimates; "modes" is regression within each mode, combined by the mode weights.
+        Method of the estimates. For "modes", estimates by regression within each mode are combined by the mode weights.
     moved : Sample or None
         Positions of the draws after an exact run.
     gradients : int
         Number of gradient evaluations per draw in the run.
     hidden : str
-        Reason why the weights of regions may be biased and no quantity is reliable; otherwise empty.
+        Reason why the weights of regions may be biased, so that no estimate is reliable; otherwise empty.
     unranked : str
-        Reason why samples must not be ranked by `value`; empty if they may be ranked.
+        Reason why samples must not be ranked by `value`; empty if ranking is allowed.
     falls_apart : bool
         True if a valley of the density separates groups of draws.
     draws : int
@@ -160,7 +160,7 @@ class BiasEstimate(Measurement):
     features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
         Richest set of Stein features; see `steinkit.diagnosis.bias.stein_regression`.
     warnings : tuple of str
-        Reservations about the numbers.
+        Reservations about the estimates.
 
     Examples
     --------
@@ -206,53 +206,53 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def reliable(self) -> NDArray[np.bool_]:
-        """True for each quantity with reliable margins, shape (m,)."""
+        """Mask of the quantities with reliable estimates, shape (m,)."""
         return np.array([not each for each in self.reason])
 
     @property
     def worth(self) -> float:
-        """Kish's effective size of the weights; 0 without weights."""
+        """Kish's effective sample size of the weights; 0 without weights."""
         return 0.0 if self.weights is None else 1.0 / float(self.weights @ self.weights)
 
     @property
     def value(self) -> float:
-        """Overall bias: sqrt(mean(mean_bias^2 + sd_bias^2)) over all quantities."""
+        """Root mean square bias, sqrt(mean(mean_bias^2 + sd_bias^2))."""
         return float(np.sqrt(np.mean(self.mean_bias**2 + self.sd_bias**2)))
 
     @property
     def margin(self) -> float:
-        """Margin of `value`, from the margins of the quantities."""
+        """Margin of error of `value`: the root mean square of all margins."""
         return float(np.sqrt(np.mean(self.mean_margin**2 + self.sd_margin**2)))
 
     @property
     def lower(self) -> float:
-        """`value` minus its margin, at least 0."""
+        """`value` minus its margin of error, at least 0."""
         return max(0.0, self.value - self.margin)
 
     @property
     def upper(self) -> float:
-        """`value` plus its margin."""
+        """`value` plus its margin of error."""
         return self.value + self.margin
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Empty: times are not recorded."""
+        """An empty dict, because times are not recorded."""
         return {}
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Quantities in order: reliable ones first, then biased ones, then by size."""
+        """Quantities, with the reliable and most biased ones first."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
 
     @property
     def has_useful_weights(self) -> bool:
-        """True if the effective size of the weights is at least a fifth of the draws."""
+        """True if `worth` is at least a fifth of the number of draws."""
         return self.weights is not None and self.worth >= _LEAST_WORTH * self.draws
 
     def is_off_by(self, delta: float) -> bool:
-        """Return True if a reliable mean is biased by more than `delta` and its margin.
+        """Return True if a mean is certainly biased by more than `delta`.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         bool
-            True if a reliable bias exceeds `delta` by more than its margin.
+            True if a reliable bias of a mean exceeds `delta` by more than its margin of error.
         """
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
@@ -272,7 +272,7 @@ class BiasEstimate(Measurement):
         Parameters
         ----------
         most : int, optional
-            Number of positions; all by default.
+            Number of quantities; all by default.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class BiasEstimate(Measurement):
         return f"{self._table(None).text(('quantity',), most)}\n{filled(_UNITS)}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the overall size, the largest and the unknown biases, and the method."""
+        """State the overall bias, the bias of each quantity, and the method."""
         number = (
             f"The root mean square {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} posterior standard "
             "deviations."
@@ -315,7 +315,7 @@ class BiasEstimate(Measurement):
 
     @property
     def sentence(self) -> str:
-        """Largest biases, accuracy of the other quantities, and unknown biases."""
+        """Sentences on the largest biases, on accurate quantities and on unknown biases."""
         reliable = self._reliable
         biased = [each for each in reliable if each.is_biased]
         accurate = [each for each in reliable if not each.is_biased]
@@ -330,24 +330,24 @@ class BiasEstimate(Measurement):
 
     @property
     def accuracy_sentence(self) -> str:
-        """Accuracy of all quantities; empty if some are unknown."""
+        """A sentence on the accuracy of all quantities; empty if a bias is unknown."""
         return f"All quantities: {_within(self.quantities)}." if self.reliable.all() else ""
 
     @property
     def rejected_sentence(self) -> str:
-        """`sentence` for rejected draws, with the command that corrects them."""
+        """`sentence` for rejected draws, followed by the command that corrects them."""
         reliable = self._reliable
         if not reliable:
             return self.sentence
         if not any(each.is_biased for each in reliable):
             return f"The biases of means and sds are within their margins of error. {self.sentence}"
         corrects = "corrects them" if self.reliable.all() and self.has_useful_weights else "may correct them"
-        if self.method == "modes":  # the draws within each mode stay biased
+        if self.method == "modes":  # the command does not change the draws within each mode
             corrects = "corrects the mode weights"
         return f"{self.sentence} `steinkit repair` {corrects}."
 
     def matters_sentence(self, delta: float) -> str:
-        """State if a mean is biased by more than `delta` sd; empty if unknown.
+        """State whether a mean is biased by more than `delta` sd.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         str
-            A sentence.
+            A sentence; empty if no estimate is reliable.
         """
         reliable = self._reliable
         if not reliable:
@@ -443,9 +443,9 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     Parameters
     ----------
     estimates : mapping of str to BiasEstimate
-        Estimates by sample.
+        Estimates by the name of the sample.
     most : int or None
-        Number of rows, but at least three quantities; None for all.
+        Approximate number of rows; at least three quantities are included. None for all quantities.
 
     Returns
     -------
@@ -465,7 +465,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
 
 
 def _within(quantities: Sequence[Quantity]) -> str:
-    """Return the largest biases within the margins."""
+    """Return upper bounds on the absolute biases of quantities, as text."""
     mean = max(abs(each.mean_bias) + each.mean_margin for each in quantities)
     sd = max(abs(each.sd_bias) + each.sd_margin for each in quantities)
     return f"mean within {max(mean, _FINEST):.2g} sd, sd within {100.0 * math.expm1(max(sd, _FINEST)):.2g}%"
@@ -474,7 +474,7 @@ def _within(quantities: Sequence[Quantity]) -> str:
 def _fixed(value: float, places: int, sign: bool = False) -> str:
     """Format a number with the given number of decimal places.
 
-    Numbers that round to zero have no sign.
+    A number that rounds to zero has no sign.
     """
     rounded = round(value, places) or 0.0
     return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"

@@ -1,15 +1,16 @@
-"""Means under the target by cross-fitted regression on Stein features.
+"""Estimation of means under the target by regression on Stein features.
 
-**Regression.** Features phi have mean zero under the target P. With coefficients beta that are estimated from some of
-the draws, the mean over the other draws of
+**Regression.** Stein features phi have mean zero under the target P. Let the coefficients beta be estimated from some
+of the draws. Then the mean over the other draws of
 
     r = f - beta . phi          is E_P f up to          |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r),
 
 where Q is the distribution of the draws. If the features explain f well, r varies little, and the remaining bias is
 small. The penalty of the ridge regression is chosen for each function by generalized cross-validation.
 
-**Features.** For draws in standard units z, with drift b and diffusion a of the Stein operator (the score and 1 on an
-unbounded support), a covariance matrix C of the draws, c = z - m and u = C b, the operator maps x -> p(c_j) C e_i to
+**Features.** Let z be draws in standard units, m their mean and C their covariance matrix, and let b be the drift and a
+the diffusion of the Stein operator, which are the score and 1 on an unbounded support. With c = z - m and u = C b, the
+operator maps the vector field p(c_j) C e_i to
 
     p(c_j) u_i + C_ij a_j p'(c_j),      which has mean zero under the target.
 
@@ -25,8 +26,8 @@ It maps a vector field p(x) C e_k to  p u_k + sum_i C_ik a_i dp/dx_i:
     chosen     affine, and the quadratic fields with the largest correlation with the residuals of affine regression
 
 The fields of `pairs` are gradients. On a curved ridge x_2 = b x_1^2 + noise the identity t_1 + 2 b x_1 t_2 = -x_1 needs
-the affine field x_1 e_2, and a ring needs quadratic fields. If there are too few draws for all quadratic fields, each
-fold chooses some of them for the other fold.
+the affine field x_1 e_2, and a ring needs quadratic fields. If there are too few draws for all quadratic fields, some
+of them are chosen from the draws of one fold and are used for the other fold.
 
 For a normal target with covariance C the score is -C^-1 (x - mu). Then u_j = mu_j - z_j, and `pairs` contains all
 polynomials of degree two, so the estimates of means and variances are exact.
@@ -35,35 +36,36 @@ polynomials of degree two, so the estimates of means and variances are exact.
 
     E_Q phi' Cov_Q(phi)^-1 E_Q phi,
 
-because E_P phi = 0. If both factors E_Q phi came from the same draws, exact draws would have the expectation (number of
-features) / (number of draws). The factors are therefore the means of the two halves of the draws. Each half uses a
-center and a covariance from the other half, so the expectation for exact draws is zero.
+because E_P phi = 0. If both factors E_Q phi were estimated from the same draws, the expectation of this bound for exact
+draws would be (number of features) / (number of draws). The two factors are therefore the means over two halves of the
+draws, and the center and covariance of each half are estimated from the other half. The expectation for exact draws is
+then zero.
 
 **Entropy weights** are the weights w with sum one and sum_i w_i phi(x_i) = 0 that are nearest to the weights q of the
 draws in relative entropy,
 
     w_i proportional to q_i exp(lambda . phi(x_i)),     lambda = argmin log sum_i q_i exp(lambda . phi(x_i)).
 
-Newton's method solves this convex problem with a small ridge penalty, which ensures that a solution exists. The weights
-correct all expectations. Kish's effective size 1 / sum_i w_i^2 measures the loss of precision: weights cannot replace
-missing draws.
+Newton's method solves this convex problem. A small ridge penalty ensures that a solution exists. The weights correct
+all expectations simultaneously. Kish's effective sample size, 1 / sum_i w_i^2, measures the loss of precision. Weights
+cannot replace missing draws.
 
 **Estimates.** Let r_1 and r_2 be the residuals of a quantity f and of its square, in standard units. The mean under the
 target is m = E r_1, the variance v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd is
 
     r_1 / sd,      (r_2 - 2 m r_1) / (2 v).
 
-The error of an estimate is  sqrt(se^2 + s chi^2 V + (range / 2)^2): the standard error se of the influence with
-autocorrelation, the variance V of the influence times chi^2(P | Q) for the unexplained part, and the range of the
-estimates by different feature sets. The standard error alone would be far too small for strongly biased draws. A margin
-is twice the error.
+The error of an estimate is  sqrt(se^2 + s chi^2 V + (range / 2)^2), where se is the standard error of the mean
+influence, corrected for autocorrelation, V is the variance of the influence, and the range is that of the estimates by
+different feature sets. The term s chi^2 V accounts for the bias that the features do not explain. The standard error
+alone would be far too small for strongly biased draws. A margin of error is twice the error.
 
-- The factor s is 1/4 for small chi^2, where the margin equals the bound above, and increases to 1, because the lower
-  estimate of chi^2 becomes less accurate as the distance from the target grows.
-- Each feature set contributes to the range in proportion to the variance that it explains: a set that explains no
-  variance returns the mean of the draws for every target.
-- The range of the means also enters the error of log sd. Feature sets that disagree about the mean of a skewed quantity
-  extrapolate its tail, and they may agree on an incorrect sd.
+- The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. It increases to 1, because the
+  lower bound on chi^2 becomes less accurate as the distance from the target grows.
+- The contribution of a feature set to the range is proportional to the variance that it explains. A set that explains
+  no variance returns the mean of the draws for every target.
+- The error of log sd includes the range of the means as well. If feature sets disagree about the mean of a skewed
+  quantity, they extrapolate its tail, and they may agree on an incorrect sd.
 
 References
 ----------
@@ -94,21 +96,21 @@ from steinkit.units import Units
 FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"]
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
-_VALUES = 1 << 21  # numbers in a block of features
+_VALUES = 1 << 21  # values in a block of features
 _WORK_OF_PAIRS, _WORK_OF_FIELDS = 5e10, 1.5e8  # largest (draws) x (features)^2
 _DRAWS_PER_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
-_MOST_WITH_CHOSEN = 200  # features
-_CHOOSE_ON = 250  # draws of a fold
+_MOST_WITH_CHOSEN = 200  # largest number of features, including chosen fields
+_CHOOSE_ON = 250  # number of draws of a fold that are used for choosing fields
 
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """Draws in standard units with the coefficients of the Stein operator.
+    """Draws in standard units, with the coefficients of the Stein operator.
 
     Attributes
     ----------
     draws : Draws
-        Draws in standard units, with their chains, halves and weights.
+        Draws in standard units, with their chains and weights.
     units : Units
     points, drift : ndarray, shape (n, d)
     diffusion : ndarray, shape (n, d), or None
@@ -123,7 +125,7 @@ class Operand:
 
     @classmethod
     def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
-        """Convert raw draws to standard units, by default those of the draws."""
+        """Convert raw draws to standard units; by default, their standard deviations."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
         points, drift, diffusion = standardised(draws, units, bounds)
         return cls(
@@ -135,7 +137,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return the affordable feature sets of all coordinates, without "chosen"."""
+        """Return the feature sets that enough draws and time allow, except "chosen"."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -150,7 +152,7 @@ class Operand:
         return found
 
     def chosen_fields(self) -> int:
-        """Return the number of quadratic fields to choose; 0 if all or none are used."""
+        """Return the number of quadratic fields to choose; 0 to use all or none."""
         n, dim = self.points.shape
         if "quadratic" in self.joint_sets():
             return 0
@@ -159,7 +161,7 @@ class Operand:
 
     @property
     def sets(self) -> list[FeatureSet]:
-        """All feature sets for a regression, the richest last."""
+        """All feature sets for regression; the last one is the richest."""
         found: list[FeatureSet] = [*DEGREE, *self.joint_sets()]
         return [*found, "chosen"] if self.chosen_fields() else found
 
@@ -169,7 +171,7 @@ class Operand:
         return width_of("affine", dim) + self.chosen_fields() if kind == "chosen" else width_of(kind, dim)
 
     def blocks(self, rows: Integers, width: int) -> Iterator[Integers]:
-        """Split rows into blocks for which features of this width fit into memory."""
+        """Split rows into blocks with at most 2^21 values of `width` features."""
         return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "biases were estimated"))
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
@@ -186,14 +188,14 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Center and covariance matrix of features, estimated from some of the draws.
+    """Center and covariance matrix that define features, from some of the draws.
 
     Attributes
     ----------
     centre : ndarray, shape (d,)
     covariance : ndarray, shape (d, d)
     chosen : tuple of three ndarrays of int, or None
-        Indices (i, j, k) of the quadratic fields; None for all.
+        Indices (i, j, k) of the chosen quadratic fields; None for all fields.
     """
 
     centre: Floats
@@ -202,7 +204,7 @@ class Frame:
 
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
-        """Estimate both; the covariance is shrunk as by Ledoit and Wolf (2004)."""
+        """Estimate the center and the covariance with the shrinkage of Ledoit and Wolf."""
         shares = operand.draws.shares[rows]
         shares = shares / shares.sum()
         points = operand.points[rows]
@@ -222,7 +224,7 @@ class Frame:
     def features(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
         """Return the features of a set, shape (len(rows), width).
 
-        Those of the sets in `DEGREE` are ordered by coordinate.
+        The features of the sets in `DEGREE` are ordered by coordinate.
         """
         c, u = operand.points[rows] - self.centre, operand.drift[rows] @ self.covariance
         a = np.broadcast_to(np.ones(1) if operand.diffusion is None else operand.diffusion[rows], c.shape)
@@ -266,23 +268,23 @@ def quadratic_fields(dim: int) -> tuple[Integers, Integers, Integers]:
 
 
 def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return weighted means and standard deviations of columns, without overflow."""
+    """Compute weighted means and standard deviations of columns without overflow."""
     centre = shares @ values
     deviations = values - centre
     largest = np.maximum(np.abs(deviations).max(axis=0), np.finfo(float).tiny)
     return centre, largest * np.sqrt(shares @ (deviations / largest) ** 2)
 
 
-_BLOCKS = 10  # number of blocks per chain, which alternate between the folds
+_BLOCKS = 10  # number of blocks per chain; consecutive blocks are in different folds
 _PENALTIES = np.logspace(-8.0, 1.0, 10)  # relative to the largest eigenvalue of the features' correlation
-_LEAST_FREEDOM = 0.05  # smallest degrees of freedom in cross-validation, relative to the number of draws
-_OWN_PENALTY = 1e-6  # for the few features of one coordinate, to limit rounding errors
+_LEAST_FREEDOM = 0.05  # smallest residual degrees of freedom in cross-validation, relative to the number of draws
+_OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, which limits rounding errors
 
 
 def _folds(draws: Draws) -> Integers:
     """Return the fold of each draw, 0 or 1.
 
-    Folds consist of blocks within chains and do not depend on the order of the chains.
+    A fold consists of blocks within chains and does not depend on the order of the chains.
     """
     fold = np.zeros(len(draws.points), dtype=np.int64)
     fold[draws.halves[1]] = 1
@@ -294,15 +296,15 @@ def _folds(draws: Draws) -> Integers:
 
 
 def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
-    """Return residuals of quantities and their squares by cross-fitting.
+    """Return the residuals of quantities and of their squares by cross-fitting.
 
-    The part that features explain by the fit of the other fold is subtracted.
+    The residuals of each fold use coefficients that are fitted to the other fold.
 
     Parameters
     ----------
     operand : Operand
     quantities : ndarray, shape (n, m)
-        Functions of the draws. For "own2" and "own4" the coordinates, in their order.
+        Values of functions of the draws. For "own2" and "own4", these must be the coordinates in their order.
     kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         Feature set.
 
@@ -324,7 +326,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows and their fits by features of all coordinates."""
+    """Yield blocks of rows with fitted values from features of all coordinates."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
@@ -339,7 +341,7 @@ def _explained_jointly(
 
 
 def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
-    """Choose the quadratic fields that are most correlated with the residuals.
+    """Choose the quadratic fields that are most correlated with residuals.
 
     The residuals are those of a regression on the affine fields.
     """
@@ -362,7 +364,7 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
 
 
 def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
-    """Return ridge coefficients, with a penalty chosen for each function.
+    """Return ridge coefficients, with a separate penalty for each function.
 
     The penalty minimizes the generalized cross-validation error.
 
@@ -375,7 +377,7 @@ def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
     variances : ndarray, shape (m,)
         Variances of the functions.
     n : float
-        Number of draws; Kish's effective size of weighted ones.
+        Number of draws, or Kish's effective sample size of weighted draws.
 
     Returns
     -------
@@ -400,9 +402,9 @@ def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
 def _explained_by_own(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows and their fits by features of single coordinates.
+    """Yield blocks of rows with fitted values from features of single coordinates.
 
-    Each coordinate and its square are fitted by the features of that coordinate.
+    Each coordinate and its square are regressed on the features of this coordinate.
     """
     frame, dim, size = Frame.of(operand, learn), operand.points.shape[1], DEGREE[kind]
 
@@ -422,15 +424,16 @@ def _explained_by_own(
         yield rows, (features(rows) @ coefficients).transpose(1, 2, 0).reshape(len(rows), 2 * dim)
 
 
-_RIDGE = 0.5  # times (features) / (draws); relative to the variance of a feature
+_RIDGE = 0.5  # times (features) / (draws): ridge penalty relative to the variance of a feature
 _LEAST = 1e-6
-_DRAWS_PER_FEATURE = 8  # for degree four: with fewer draws, the estimate for exact draws may exceed .05 by chance
+_DRAWS_PER_FEATURE = 8  # smallest number for degree four; with fewer draws, the result for exact draws may exceed .05
 
 
 def chi_square(operand: Operand) -> float:
-    """Return a lower estimate of chi^2(P | Q), the largest over several feature sets.
+    """Return an estimated lower bound on chi^2(P | Q) from several feature sets.
 
-    Features of degree four detect draws that match the means and standard deviations of the target but not its shape.
+    The result is the largest bound of these sets. Features of degree four detect draws with the means and standard
+    deviations of the target but a different shape.
     """
     n, dim = operand.points.shape
     joint = operand.joint_sets()
@@ -444,9 +447,9 @@ def chi_square(operand: Operand) -> float:
 
 
 def _product_of_means(operand: Operand, halves: Sequence[Integers], frames: Sequence[Frame], kind: FeatureSet) -> float:
-    """Return the scalar product of the means of both halves.
+    """Return the scalar product of the feature means of both halves.
 
-    The metric of either half is used in turn, and the results are averaged.
+    The inverse covariance of each half is used as the metric, and the two results are averaged.
     """
     width = width_of(kind, operand.points.shape[1])
     parts = [
@@ -466,12 +469,12 @@ _WEIGHTS_RIDGE = 1e-3
 _STEPS = 60
 _CONVERGED = 1e-10
 _SMALLEST_STEP = 1e-6
-_FAINT = 1e-30  # relative to the largest weight: smaller ones are set to zero
+_FAINT = 1e-30  # weights below this fraction of the largest weight are set to zero
 _DECREASE = 1e-4
 
 
 def entropy_weights(features: Floats, shares: Floats) -> Floats:
-    """Return the nearest weights under which features have mean zero.
+    """Return the weights nearest to given ones for which features have mean zero.
 
     Parameters
     ----------
@@ -488,7 +491,7 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     from scipy.special import logsumexp
 
     mean, square = shares @ features, shares @ features**2
-    least = np.finfo(float).eps * square + np.finfo(float).tiny  # below it, the variance is rounding error
+    least = np.finfo(float).eps * square + np.finfo(float).tiny  # a smaller variance is due to rounding errors
     scaled = features / np.sqrt(np.maximum(square - mean**2, least))
     start = np.log(shares)
 
@@ -524,23 +527,24 @@ def _tilted(logarithms: Floats) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-_LEAST_VARIANCE = 1e-6  # of a quantity under the target, relative to its variance in the draws
+_LEAST_VARIANCE = 1e-6  # smallest variance of a quantity under the target, relative to its variance in the draws
 _SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # s = .25 + 2.5 chi^2, at most 1
 _TIMES = 64  # functions per call of the autocorrelation times
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates for m quantities under the target, in units of the draws' sds.
+    """Estimates for m quantities under the target, in units of the draws' own sds.
 
     Attributes
     ----------
     mean, sd : ndarray, shape (m,)
-        NaN if there are too few draws for every set of features.
+        NaN if there are too few draws for every feature set.
     mean_error, log_sd_error : ndarray, shape (m,)
-        Errors in standard deviations under the target, and of the logarithm of the standard deviation.
+        Error of the mean, in standard deviations under the target, and error of the logarithm of the standard
+        deviation.
     explained : ndarray, shape (m,)
-        Share of the quantity's variance that the features explain.
+        Fraction of the variance of each quantity that the features explain.
     """
 
     mean: Floats
@@ -550,7 +554,7 @@ class Estimates:
     explained: Floats
 
     def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
-        """Include changes of means and of the logarithms of sds in the errors."""
+        """Add changes of means and of logarithms of sds to the errors in quadrature."""
         return replace(
             self,
             mean_error=np.hypot(self.mean_error, mean_change / self.sd),
@@ -560,18 +564,18 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity by the feature set with the smallest variance.
+    """Estimate each quantity by the feature set with the smallest residual variance.
 
     Parameters
     ----------
     operand : Operand
     functions : ndarray, shape (n, k)
-        Standardized values.
+        Standardized values of functions of the draws.
 
     Returns
     -------
     Estimates
-        Of the d coordinates, then of the k functions.
+        Estimates for the d coordinates, followed by the k functions.
     """
     n, dim = operand.points.shape
     quantities = np.hstack([operand.points, functions])
@@ -616,10 +620,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of the finite values of each column.
-
-    The range is infinite if a column has no finite value.
-    """
+    """Return the range of the finite values of each column; infinite if none."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

@@ -1,14 +1,15 @@
-"""Valleys of the target's density between groups of draws.
+"""Detection of valleys of the target's density between groups of draws.
 
-If a valley of the density separates groups of draws, the score does not determine the weights of the groups. Along a
-direction v with |v| = 1 the marginal density p_v of v.x has the slope
+If a valley of the density separates groups of draws, the score does not determine the weights of the groups. For a
+direction v with |v| = 1, the marginal density p_v of v.x satisfies
 
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
 
-which the draws estimate for any proportions of the groups. Its integral from draw to draw, interpolated linearly across
-gaps, is the logarithm of the marginal density. A valley is a point with higher marginal density on both sides. The
-search covers the coordinates, the principal axes, and the line between the two means of 2-means clustering. On a
-bounded support it covers the coordinates only, because mass leaves other directions through the faces.
+where s is the score. The draws estimate this slope for any proportions of the groups. The slope is interpolated
+linearly between the draws, and its integral is the marginal log density. A valley is a point with higher marginal
+density on both sides. The search covers the coordinates, the principal axes, and the line between the two means of
+2-means clustering. On a bounded support, it covers the coordinates only, because the formula for the slope does not
+hold for other directions.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ VALLEY_DEPTH = math.log(2.0)  # smallest depth in log density, below the lower o
 _CLEAR = 4.0  # standard errors
 _BINS = 200
 _FEWEST = 5  # draws in a bin
-_GAPS = 5  # number of the widest gaps that no bin spans
-_SHARE = 0.005  # smallest share of the draws on either side
+_GAPS = 5  # number of widest gaps between draws that are edges of bins
+_SHARE = 0.005  # smallest fraction of the draws on either side
 _NEIGHBORS = 9  # bins over which variances are averaged
 _MOST_DIRECTIONS = 120
 _MOST_DRAWS = 10_000
@@ -42,9 +43,9 @@ class Valley:
     coordinate : int
         Coordinate with the largest component of the direction.
     share : float
-        Share of the draws beyond the valley.
+        Fraction of the draws beyond the valley.
     depth : float
-        Depth in log density.
+        Difference of the log density at the lower of the two modes and in the valley.
     direction : ndarray, shape (d,)
     position : float
         Position along the direction.
@@ -82,7 +83,7 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
 
 
 def directions_of(operand: Operand) -> Floats:
-    """Return coordinates, principal axes and the line between two clusters."""
+    """Return coordinate axes, principal axes and the line between two clusters."""
     dim = operand.points.shape[1]
     if dim == 1 or operand.diffusion is not None:
         return np.eye(dim)
@@ -94,13 +95,13 @@ def directions_of(operand: Operand) -> Floats:
 
 
 def _least_normal(projected: Floats, shares: Floats) -> Integers:
-    """Return the numbers of the directions that are farthest from normal.
+    """Return the indices of the directions with the least normal projections.
 
-    The criterion is the difference of skewness and kurtosis from those of a normal distribution.
+    The criterion compares skewness and kurtosis with those of a normal distribution.
     """
     z = projected - shares @ projected
     z /= np.maximum(np.sqrt(shares @ z**2), np.finfo(float).tiny)
-    square = z * z  # third and fourth powers by `**` are a hundred times slower
+    square = z * z  # computing third and fourth powers by `**` is a hundred times slower
     skewness, kurtosis = shares @ (square * z), shares @ (square * square)
     return np.argsort(-(skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0), kind="stable")[:_MOST_DIRECTIONS]
 
@@ -124,7 +125,7 @@ def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats | 
 def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:
     """Return the deepest significant valley along one direction.
 
-    Positions, slopes and weights of the draws along the direction are given.
+    `where`, `slope` and `shares` are the positions, slopes and weights of the draws along the direction.
     """
     order = np.argsort(where, kind="stable")
     where, slope, shares = where[order], slope[order], shares[order]
@@ -136,7 +137,7 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
     weight = np.add.reduceat(shares, edges[:-1])
     t = np.add.reduceat(shares * where, edges[:-1]) / weight
     mean = np.add.reduceat(shares * slope, edges[:-1]) / weight
-    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # of neighbors, which removes a trend
+    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # differences of neighbors are not affected by a trend
     change[edges[:-1]] = 0.0
     spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
     window = np.ones(min(_NEIGHBORS, len(t)))
@@ -157,18 +158,16 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
 
 
 def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
-    """Integrate a slope to the ends and midpoints of steps.
+    """Integrate a slope up to the ends and the midpoints of steps.
 
-    At the midpoint of a step, the nearer end has the weight `near` and the other end the weight 1.
-
-    A linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of a step up to its midpoint. The weights of the
-    variances are 9 and 1.
+    A linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of the step length up to the midpoint, so the nearer
+    end has the weight `near` = 3 and the other end the weight 1. For variances, the weights are 9 and 1.
     """
     halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
     return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])
 
 
 def _running_peaks(values: Floats) -> Integers:
-    """Return for each position that of the largest value so far."""
+    """Return, for each position, the position of the largest value up to it."""
     peaks = np.maximum.accumulate(values)
     return np.maximum.accumulate(np.where(values == peaks, np.arange(len(values)), 0))

@@ -1,1 +1,1 @@
-"""Sweeps over the settings of a sampler, and the choice of a setting."""
+"""Comparison of the settings of a sampler by sweeps and by tuning."""

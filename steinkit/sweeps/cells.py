@@ -1,4 +1,4 @@
-"""Cells of a sweep: one setting with one seed, and the measures of its chain."""
+"""Cells of a sweep: chains of one setting with one seed, and their measures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Measured:
-    """The value of one measure in a cell.
+    """Value of one measure in a cell.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Measured:
     margin : float or None
         Margin of error (95 %) of a bias.
     unranked : str
-        Reason why this value must not order settings, or an empty string. Slow mixing is a reason only if the draws
-        split into separate modes, because the score does not determine the mode weights.
+        Reason why settings must not be ordered by this value, or an empty string. Slow mixing is a reason only if the
+        draws split into separate modes, because the score does not determine the mode weights.
     unknown : str
-        Reason why this value must not put its setting first, or an empty string. The value is unranked, or some of the
-        biases are not reliable.
+        Reason why the setting must not be ranked first by this value, or an empty string. The reason is that the value
+        is unranked or that some of the bias estimates are not reliable.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Return the values that a choice depends on.
+        """Return the value, the bracket and the reasons that a choice depends on.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Measured:
         Returns
         -------
         Measured
-            The value, its bracket, and the reasons against ranking by it.
+            The value of the measure.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting with one seed.
+    """Chain of one setting with one seed, and its measures.
 
     Attributes
     ----------
@@ -110,13 +110,13 @@ class Cell:
     draws : int
         Length of the chain; 0 if the sampler failed.
     cost_per_draw : float or None
-        Mean cost of a draw, if the sampler reports it.
+        Mean cost of a draw; None if the sampler does not report costs.
     sampling, scoring : float
-        Computing time in seconds. Chains that ran together share their time equally.
+        Computing time in seconds. The time of chains that are run together is divided equally among them.
     measures : dict of str to Measured
-        The finite values, by measure.
+        The finite values by the name of the measure.
     warnings : tuple of str
-        Warnings of the measures, each with the name of its measure first.
+        Warnings of the measures. Each warning begins with the name of its measure.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class Cell:
         return self.sampling + self.scoring
 
     def loss(self, measure: str, *, is_ranked: bool = False) -> Interval:
-        """Return the bracket of the loss by a measure; infinite if the cell has no value.
+        """Return the bracket of the loss; infinite if the cell has no value.
 
         The loss is the measure, or its negative if larger values are better.
 
@@ -155,7 +155,7 @@ class Cell:
         Returns
         -------
         tuple of float
-            Lower and upper end.
+            Lower and upper end of the bracket.
         """
         found = self.measures.get(measure)
         if found is None or (is_ranked and found.unranked):

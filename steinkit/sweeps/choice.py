@@ -1,22 +1,23 @@
-"""Choice of a setting, and the settings that are tied with it.
+"""Choice of the best setting of a sweep, and of the settings tied with it.
 
-A setting i is run with seeds s and scored. Its loss in a cell lies in a certified bracket [l_is, u_is]. (If larger
-values of the measure are better, the loss is its negative.) A cell without a finite value has the loss l = u =
-infinity. A setting that fails with half of its seeds or more therefore has an infinite median, and its remaining cells
-cannot make it the best. The best setting b has the smallest median of the midpoints.
+The chain of setting i with seed s is scored, and its loss lies in a certified bracket [l_is, u_is]. The loss is the
+measure, or its negative if larger values are better. A cell without a finite value has the loss l = u = infinity. A
+setting that fails with half of its seeds or more therefore has an infinite median loss. The best setting b has the
+smallest median over the seeds of the midpoints of the brackets.
 
-Setting i is distinguished from b if the evidence exceeds the uncertainty of both the solver and the seeds. The m seeds
-that both settings have are resampled with replacement, jointly [1]_, and
+Setting i is distinguished from b if the difference exceeds the uncertainty due to both the solver and the seeds. The m
+seeds that both settings have in common are resampled with replacement, with the same resamples for both settings [1]_.
+The condition
 
     median of l_is - median of u_bs > 0
 
-must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. (This is a
-Bonferroni correction: each of the others is compared with the best, which was selected.) If m is so small that
-resampling cannot reach that fraction, 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished if all of its
-brackets lie above all brackets of b. For two identical settings the probability of this event is at most
-1 / (2m choose m) (1/2 for one seed, then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of
-95 % and eight settings. The other settings are ties, except that a setting with an infinite median never ties with a
-finite one. The best setting and its ties contain the setting with the smallest true median with probability `level`.
+must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. The factor k
+- 1 is Bonferroni's correction for the comparisons of the other settings with b. If m is too small for this fraction,
+that is if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b if all of its brackets lie above all
+brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m) (1/2 for one seed,
+then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of 95 % and eight settings. Settings that
+are not distinguished from b are tied with it, unless their median is infinite and that of b is finite. With probability
+`level`, the best setting and its ties include the setting with the smallest true median.
 
 References
 ----------
@@ -44,23 +45,23 @@ from steinkit.text import setting_key
 
 LEVEL = 0.95
 _MISSING = math.nan, math.nan  # loss of a cell that was not run
-_SEED = 0  # of the resampling: the same cells give the same choice
-_MOST_SEEDS = 100  # (200 over 100) exceeds any number of settings
-_ENDS = 3  # number of values from which the best one at an end of the grid is reported
+_SEED = 0  # seed of the bootstrap, so that the same cells lead to the same choice
+_MOST_SEEDS = 100  # the binomial coefficient (200, 100) exceeds any number of settings
+_ENDS = 3  # smallest number of values for which a best value at an end of the grid is reported
 
 BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """Error of a measure with values that cannot order the settings.
+    """Error raised if the values of a measure cannot order the settings.
 
-    Such a value may be small although the draws are biased.
+    The values may be small although the draws are biased.
     """
 
 
 @dataclass(frozen=True)
 class SettingSummary(Record):
-    """A setting with its results over the seeds.
+    """Summary of a setting over its seeds.
 
     Attributes
     ----------
@@ -71,14 +72,14 @@ class SettingSummary(Record):
     scored, failed : int
         Number of cells with and without a value of the measure.
     median : float
-        Median over all cells, with the worst value for failed cells; NaN without cells.
+        Median over all cells. Failed cells count as the worst possible value. NaN if there are no cells.
     interval : tuple of two floats, or None
-        Percentile bootstrap interval of the median over the seeds, extended by the certified brackets. None with fewer
-        than two cells. Its coverage is below 95 % with fewer than six.
+        Percentile bootstrap interval of the median over the seeds, extended by the certified brackets. None if there
+        are fewer than two cells. With fewer than six cells, its coverage is below 95 %.
     lower, upper : float
-        Medians of the certified lower and upper bounds: the uncertainty of the solver.
+        Medians of the certified lower and upper bounds, which reflect the uncertainty due to the solver.
     cost_per_draw : float or None
-        Median over the cells that report it.
+        Median over the cells that report a cost; None if there are none.
     """
 
     settings: Setting
@@ -99,7 +100,7 @@ class SettingSummary(Record):
 
 @dataclass(frozen=True)
 class Choice:
-    """The best setting by one measure.
+    """Best setting by one measure, with its ties.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class Choice:
     level : float
         Confidence level of the intervals and of the ties.
     warnings : tuple of str
-        Warnings about failed cells, and about too few seeds for the level.
+        Warnings about failed cells, and about a number of seeds that is too small for the level.
 
     Examples
     --------
@@ -147,19 +148,20 @@ class Choice:
 
     @property
     def median(self) -> float:
-        """Median of the best setting over the seeds."""
+        """Median over the seeds of the measure of the best setting."""
         return self.row.median
 
     @property
     def interval(self) -> Interval | None:
-        """Interval of that median: see `SettingSummary`."""
+        """Interval of `median`; see `SettingSummary`."""
         return self.row.interval
 
     @property
     def at_end(self) -> tuple[str, str] | None:
-        """Numeric option with its best value at an end of the grid, or None.
+        """Numeric option with the best value at an end of the grid, or None.
 
-        The second item is "smallest" or "largest". The option must have three or more values.
+        The second item states whether the value is the "smallest" or the "largest" one. Only options with at least
+        three values are considered.
         """
         for name, value in self.best.items():
             tried: list[Any] = [row.settings.get(name) for row in self.rows]
@@ -179,7 +181,7 @@ class Choice:
         Returns
         -------
         SettingSummary
-            Its row.
+            The summary.
         """
         return next(row for row in self.rows if row.settings == settings)
 
@@ -205,9 +207,9 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings, and find its ties.
+    """Choose the best of several settings, and the settings tied with it.
 
-    Ties are settings that cannot be distinguished from the best.
+    Tied settings cannot be distinguished from the best one.
 
     Parameters
     ----------
@@ -218,7 +220,7 @@ def choose(
     settings : sequence of mapping
         Settings to choose from.
     eligible : collection of int, optional
-        Indices of the settings that may win or tie; by default all. The others are summarized only.
+        Indices of the settings that may be the best or tied; by default all. The other settings are only summarized.
     level : float
         Confidence level of the intervals and of the ties.
     repeats : int
@@ -232,12 +234,12 @@ def choose(
     Raises
     ------
     UsageError
-        If the measure does not exist, there are no settings, or `level` or `repeats` is out of range.
+        If the measure does not exist, if there are no settings, or if `level` or `repeats` is out of range.
     InputError
         If a setting has two cells with the same seed, or no cell has a value.
     UnrankedError
-        If the values of the best setting are not suitable for a ranking. If the measure is an estimate, the values of
-        all settings must be suitable.
+        If the values of the best setting are not suitable for a ranking, or if the measure is an estimate and the
+        values of any setting are not suitable.
 
     Examples
     --------
@@ -262,7 +264,7 @@ def choose(
     if not np.isfinite(lower).any():
         raise InputError(f"expected a value of measure {measure} in some cell; all {np.isinf(lower).sum()} failed")
     medians = [_median(row) for row in 0.5 * lower + 0.5 * upper]
-    # if every setting fails with half of its seeds, the one that fails least often
+    # if all medians are infinite, the setting that fails least often is chosen
     scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
@@ -277,7 +279,7 @@ def choose(
             standing = TIED
         median, interval = medians[i], _bootstrap_interval(lower[i], upper[i], level, repeats)
         ends = _median(lower[i]), _median(upper[i])
-        if not smaller_is_better:  # from losses to the measure
+        if not smaller_is_better:  # convert losses to values of the measure
             median, interval, ends = -median, interval and (-interval[1], -interval[0]), (-ends[1], -ends[0])
         counts = int(np.isfinite(lower[i]).sum()), int(np.isinf(lower[i]).sum())
         costs = [cell.cost_per_draw for cell in cells[i].values() if cell.cost_per_draw]
@@ -289,8 +291,8 @@ def choose(
 def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: str) -> str:
     """Return the reason why a measure cannot order settings; empty if it can.
 
-    A measure is refused if half of the cells of the best setting have a reason. An estimate is also refused if half of
-    the cells of any other setting have one.
+    A measure is refused if half of the cells of the best setting have values that must not be ranked first. An estimate
+    is also refused if half of the cells of any setting have values that must not be ranked.
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: 
         Name of the measure.
     """
     rows = [(best, "unknown")]
-    if not find_measure(measure).has_bracket:  # an estimate may also be too large
+    if not find_measure(measure).has_bracket:  # an estimate may also be too large, which affects the other settings
         rows += [(row, "unranked") for row in all_cells]
     for row, kind in rows:
         values = [cell.measures[measure] for cell in row if measure in cell.measures]
@@ -313,7 +315,7 @@ def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: 
 
 
 def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: int | None = None) -> tuple[str, Floats]:
-    """Return the first measure that can order settings, and their losses by it.
+    """Return the first measure that can order the settings, with their losses.
 
     Parameters
     ----------
@@ -322,7 +324,8 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
     measures : sequence of str
         Names of the measures, in the order of preference.
     wanted : int, optional
-        Number of settings to be ordered. If it is given, cells with unranked values count as failed.
+        Number of settings that must have a finite median loss. If it is given, cells with unranked values count as
+        failed.
 
     Returns
     -------
@@ -349,22 +352,22 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
 
 
 def median_losses(losses: Floats) -> Floats:
-    """Return the medians of midpoints of brackets, shape (settings, seeds, 2)."""
+    """Return medians over seeds of the midpoints of brackets (settings, seeds, 2)."""
     medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
     return medians
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
-    """Return True if the median loss of a setting exceeds another's.
+    """Return True if the median loss of one setting is above that of another.
 
-    The difference must exceed the uncertainty of the solver and of the seeds.
+    The difference must exceed the uncertainty due to the solver and the seeds.
 
     Parameters
     ----------
     lower : ndarray, shape (seeds,)
-        Certified lower bounds of the losses of the setting; infinite for failed cells, NaN for missing ones.
+        Certified lower bounds of the losses of the first setting; infinite for failed cells, NaN for missing cells.
     upper : ndarray, shape (seeds,)
-        Certified upper bounds of the losses of the other setting, with the same seeds.
+        Certified upper bounds of the losses of the second setting, with the same seeds.
     error : float
         Probability of a wrong decision for two identical settings.
     repeats : int
@@ -376,7 +379,7 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
     resampled = _resamples(shared, repeats)
-    with np.errstate(invalid="ignore"):  # two infinite medians: the settings are not distinguished
+    with np.errstate(invalid="ignore"):  # settings with infinite medians are not distinguished
         difference = np.median(lower[resampled], axis=1) - np.median(upper[resampled], axis=1)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
@@ -399,7 +402,7 @@ def _median(row: Floats) -> float:
 
 
 def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int) -> Interval | None:
-    """Return the interval of the median over the seeds, extended by the brackets."""
+    """Return a bootstrap interval of the median, extended by the brackets."""
     present = ~np.isnan(lower)
     if present.sum() < 2:
         return None
@@ -410,9 +413,9 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
 
 
 def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
-    """Return indices of the seeds present, drawn with replacement.
+    """Return bootstrap resamples of the indices of the present seeds.
 
-    The shape is (repeats, seeds present).
+    The shape is (repeats, number of present seeds).
     """
     indices = np.flatnonzero(present)
     return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]

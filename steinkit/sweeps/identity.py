@@ -1,12 +1,13 @@
-"""Hashes of targets and samplers, which determine the cells to reuse.
+"""Hashes that identify targets and samplers, to decide which cells can be reused.
 
-A target is identified by the values of its score and log density at a few fixed points, its bounds and names, and the
-contents of its data and of the file that defines it. Values are used instead of code because a function's behavior
+A target is identified by its bounds and names, its data, the contents of the file that defines it, and the values of
+its score and log density at a few fixed points. Values are used instead of code because the behavior of a function
 depends on the functions that it calls.
 
-A user's sampler is identified by the SHA-256 of its file, its position in the file, and the numbers, strings and lists
-in its closure and default arguments. Imported modules are not included. A function that is not defined in a file, as in
-a notebook, or that holds an array, another function or an object cannot be identified.
+A user's sampler is identified by the SHA-256 hash of its file, its position in the file, and the numbers, strings and
+lists in its closure and default arguments. Imported modules are not included. A function cannot be identified if it is
+not defined in a file, for example in a notebook, or if its closure or default arguments contain an array, another
+function or an object.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from steinkit.target import Target
 
 _PROBES = 5
 _ANY_DIMENSION = 2  # dimension of the probes of a target that allows any dimension
-_LENGTH = 32  # hexadecimal digits
+_LENGTH = 32  # number of hexadecimal digits of a hash
 
 
 def digest(*values: Any) -> str:
-    """Return the hash of JSON values; the order of keys does not matter."""
+    """Return the hash of JSON values, which does not depend on the order of keys."""
     text = json.dumps(values, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def file_digest(path: Path) -> str:
-    """Return the first 32 digits of the SHA-256 of a file."""
+    """Return the first 32 digits of the SHA-256 hash of a file."""
     return hashlib.sha256(read_bytes(path, binary=True)).hexdigest()[:_LENGTH]
 
 
@@ -55,8 +56,9 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
 
     Notes
     -----
-    Scores and log densities are evaluated at five fixed points and rounded to ten digits, so the order of a summation
-    does not change the hash. Targets that agree at these points, in their data and in their files have the same hash.
+    Scores and log densities are evaluated at five fixed points and rounded to ten digits, so that rounding errors do
+    not change the hash. Targets with the same values at these points, the same data and the same files have the same
+    hash.
     """
     points = _probe_points(target)
     return digest(
@@ -70,7 +72,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
 
 
 def recordable(value: Any, name: str) -> Any:
-    """Return an option's value as JSON stores it.
+    """Return the value of an option as it is stored in JSON.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def recordable(value: Any, name: str) -> Any:
 
 
 def _probe_points(target: Target) -> Floats:
-    """Return fixed points inside the support, shape (probes, d)."""
+    """Return fixed points within the bounds of the target, shape (probes, d)."""
     lower, upper = (-np.inf, np.inf) if target.bounds is None else target.bounds.T
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 4.0, -2.0))
     high = np.where(np.isfinite(upper), upper, low + 4.0)
@@ -94,7 +96,7 @@ def _probe_points(target: Target) -> Floats:
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
-    """Return the digits of a function's value, or the name of its exception."""
+    """Return the rounded value of a function, or the name of its exception."""
     try:
         return _digits(function(point[None, :]))
     except Exception as error:  # user code; the cells report the failure
@@ -108,7 +110,7 @@ def _digits(values: ArrayLike) -> list[str]:
 def code_identity(function: Callable[..., Any]) -> str | None:
     """Return the hash of a function, or None if it cannot be identified.
 
-    The hash covers its file, its position in the file, and the values that it holds.
+    The hash covers the file of the function, its position in the file, and the values in its closure and defaults.
     """
     function = getattr(function, "py_func", function)  # the Python function of a Numba dispatcher
     try:

@@ -1,8 +1,8 @@
-"""Plans of sweeps, from arguments or TOML files.
+"""Plans of sweeps, made from arguments or TOML files.
 
-A plan lists the cells of a sweep, which are the combinations of its settings and seeds. A cell is identified by its
-setting, its seed, the sampler, the target, the measures and their options, the label, steinkit's version and the
-SHA-256 of the user's files.
+A plan lists the cells of a sweep, which are all combinations of settings and seeds. A cell is identified by its setting
+and seed, the sampler, the target, the measures and their options, the label, the version of steinkit, and the SHA-256
+hashes of the user's files.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
 
 @dataclass(frozen=True)
 class Configuration:
-    """Description of a sweep, the same for all of its cells.
+    """Description of a sweep that is common to all of its cells.
 
-    All values can be stored in JSON.
+    All values can be stored as JSON.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Configuration:
     target_options : dict
         Options of a built-in target.
     target_fingerprint : str
-        Hash of the values and the files of the target.
+        Hash of values of the target and of its files.
     sampler : str
         Name of the sampler.
     options : dict
         Options of the sampler that are the same in all settings.
     code : str or None
-        Hash of a user's function.
+        Hash of a user's sampler function.
     measures : tuple of str
         Names of the measures.
     measure_settings : dict
@@ -81,7 +81,7 @@ class Configuration:
         return f"{self.sampler} on target {self.target}{options and f' ({options})'}"
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the description as terms and values."""
+        """Return the non-empty attributes as terms and values."""
         values = vars(self) | {"measures": ", ".join(self.measures), "measure_settings": None}
         return tuple(
             (name.replace("_", " "), setting_label(value) if isinstance(value, dict) else str(value))
@@ -92,7 +92,7 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Cells that a sweep computes.
+    """Target, sampler, settings, seeds and measures of a sweep.
 
     Attributes
     ----------
@@ -101,13 +101,13 @@ class Plan:
     sampler : SweptSampler
         The sampler.
     settings : tuple of dict
-        Points of the grid; the last option varies fastest.
+        Points of the grid, in an order where the last option varies fastest.
     seeds : tuple of int
         Seeds of the chains of every setting.
     measure_settings : dict
-        Options of the measures, which may be objects.
+        Options of the measures. The values may be objects.
     configuration : Configuration
-        Description of the sweep as the file stores it.
+        Description of the sweep that is stored in its file.
     """
 
     target: Target
@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def places(self) -> list[Place]:
-        """Index of the setting and seed of every cell."""
+        """Index of the setting, and the seed, of every cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
     def options(self, setting: int) -> Setting:
@@ -132,19 +132,20 @@ class Plan:
         return self.configuration.options | self.settings[setting]
 
     def with_options(self, **options: Any) -> Plan:
-        """Return the plan with other fixed options of the sampler."""
+        """Return the plan with changed fixed options of the sampler."""
         known = self.configuration
         return replace(self, configuration=replace(known, options=known.options | options))
 
     def with_units(self, units: Setting) -> Plan:
-        """Return the plan with the units of all cells."""
+        """Return the plan with units that all cells use."""
         known = replace(self.configuration, measure_settings=self.configuration.measure_settings | {"units": units})
         return replace(self, measure_settings=self.measure_settings | {"units": units}, configuration=known)
 
     def require(self, *, is_kept: bool) -> None:
         """Validate the options of the sampler.
 
-        Raises UsageError, also if cells are kept and cannot be identified.
+        Raises UsageError if the sampler rejects an option, or if cells are to be stored (`is_kept`) but cannot be
+        identified.
         """
         name = self.sampler.name
         if is_kept and self.sampler.code is None and not self.configuration.label:
@@ -184,12 +185,12 @@ def make_plan(
 ) -> Plan:
     """Return the plan for the arguments of `sweep`.
 
-    Paths are relative to `folder`.
+    Relative paths refer to `folder`.
 
     Raises
     ------
     UsageError
-        As `sweep` does.
+        As for `sweep`.
     """
     require_mappings(options=options, target_options=target_options)
     require_type(str, "a string", label=label)
@@ -224,7 +225,7 @@ def make_plan(
 
 
 def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
-    """Return all combinations of the grid's values; the last option varies fastest."""
+    """Return all combinations of the values; the last option varies fastest."""
     if not isinstance(grid, Mapping) or not grid:
         raise UsageError(f"grid must map at least one option to a list of values, step_size=[...]; got {grid!r}")
     columns = {}
@@ -239,7 +240,7 @@ def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
 
 
 def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the seeds 0, 1, ... up to a number of seeds, or the seeds given."""
+    """Return the given seeds, or the seeds 0, ..., n - 1 for a number n."""
     if not np.iterable(seeds):
         return tuple(range(whole(seeds, "seeds", 1)))
     found = tuple(whole(seed, "every seed", 0) for seed in seeds)
@@ -249,9 +250,9 @@ def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def measure_setting_names() -> tuple[str, ...]:
-    """Return the options of measures that a sweep accepts.
+    """Return the names of the measure options that a sweep accepts.
 
-    The list omits ``tolerance`` and ``max_seconds``, which are arguments of `sweep`.
+    ``tolerance`` and ``max_seconds`` are omitted, because they are separate arguments of `sweep`.
     """
     taken = {name for name, option in all_options().items() if option.changes_value}
     return tuple(sorted(taken - {"tolerance", "max_seconds", "operator"}))
@@ -291,16 +292,16 @@ def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple
 
 
 def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
-    """Return the plan in a TOML file; ``steinkit sweep --help`` shows a file.
+    """Return the plan that a TOML file describes.
 
-    Paths are relative to the file.
+    ``steinkit sweep --help`` shows an example. Paths are relative to the folder of the file.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
     **defaults
-        Values of keys that the table [run] omits.
+        Values of keys that are missing in the table [run].
 
     Raises
     ------

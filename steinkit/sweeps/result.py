@@ -26,7 +26,7 @@ _RESOURCES = {"budget": "likelihood evaluations of single data points", "draws":
 
 @dataclass(frozen=True)
 class Failure(Record):
-    """Failed cells of one setting with the same reason."""
+    """Cells of one setting that failed for the same reason."""
 
     settings: Setting
     seeds: tuple[int, ...]
@@ -49,7 +49,7 @@ class _Chosen(Result):
 
     @property
     def subject(self) -> str:
-        """The sampler and the target."""
+        """Names of the sampler and the target."""
         return self.configuration.subject
 
     @property
@@ -59,18 +59,18 @@ class _Chosen(Result):
         return units
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the description of the run.
+        """Return a description of the run as terms and values.
 
         Returns
         -------
         tuple of pairs of str
-            Term and value.
+            Terms and values.
         """
         known = (*self.configuration.facts(), ("seeds", text.seeds_label(self.seeds)))
         return known if self.units is None else (*known, ("units", text.units_label(self.units)))
 
     def _judged(self, chain: str) -> Statement:
-        """Return the verdict on a chain of the best setting, if there is one."""
+        """Return a statement on the verdict on a chain of the best setting."""
         found = self.verdict
         parts: tuple[str, ...] = () if self.unjudged is None else (unjudged_sentence(self.unjudged),)
         if found is not None:
@@ -80,36 +80,37 @@ class _Chosen(Result):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SweepResult(_Chosen):
-    """Cells of a sweep and the choice of a setting by each measure.
+    """Result of a sweep: its cells, and the choice of a setting by each measure.
 
     Attributes
     ----------
     records : tuple of Cell
-        Cells in the order of the grid and of the seeds. With racing, dropped settings have cells for some seeds only.
+        Cells in the order of the grid and of the seeds. With racing, dropped settings have cells for only some of the
+        seeds.
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
         Seeds of the chains of every setting.
     configuration : Configuration
-        Description of the sweep.
+        Description of the sweep that is common to all cells.
     criteria : dict of str to Choice
-        The choice by each measure that has values and can order the settings.
+        The choice by each measure that can order the settings.
     refused : dict of str to str
-        Reasons why other measures cannot order the settings.
+        Reasons why the other measures cannot order the settings.
     racing : dict of str to str, or None
-        With racing: the dropped settings, with the reasons.
+        With racing, the reasons why settings were dropped, by setting. Otherwise None.
     reused : int
-        Number of cells from earlier runs.
+        Number of cells that were reused from earlier runs.
     warnings : tuple of str
         Warnings about the cells and the choices.
     seconds : float
         Wall time of the run.
     verdict : Verdict or None
-        Verdict on the best setting's draws with the first seed.
+        Verdict on the draws of the best setting with the first seed.
     unjudged : str or None
         Reason why there is no verdict.
     missed : MissedMode or None
-        A mode that these draws missed; `missed.chain` is the index of the setting that found it.
+        A mode that these draws missed. `missed.chain` is the index of a setting with draws in this mode.
 
     Examples
     --------
@@ -133,7 +134,7 @@ class SweepResult(_Chosen):
     ) -> SweepResult:
         """Choose a setting by every measure and collect the warnings.
 
-        `notes` are warnings of the run, and `racing` maps dropped settings to the reasons.
+        `notes` are warnings of the run, and `racing` maps dropped settings to the reasons why they were dropped.
         """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}
@@ -168,7 +169,7 @@ class SweepResult(_Chosen):
 
     @property
     def full(self) -> int:
-        """Number of cells of the whole grid with all seeds."""
+        """Number of cells of the full grid with all seeds."""
         return len(self.settings) * len(self.seeds)
 
     @property
@@ -187,21 +188,21 @@ class SweepResult(_Chosen):
 
     @property
     def leading(self) -> str | None:
-        """The measure that chooses, or None without a choice.
+        """The measure that determines the choice; None if there is no choice.
 
-        It is the first discrepancy, or else the first measure.
+        This is the first discrepancy or, if there are no discrepancies, the first measure.
         """
         return min(self.criteria, key=lambda name: not find_measure(name).smaller_is_better, default=None)
 
     @property
     def blind(self) -> str | None:
-        """The first measure that uses only the draws, and therefore does not detect bias."""
+        """The first measure that uses only the draws and cannot detect bias."""
         return next((name for name in self.criteria if find_measure(name).needs == "draws"), None)
 
     def headline(self) -> str:
         """State the choice in one sentence.
 
-        The sentence includes problems of the best setting's draws.
+        The sentence includes problems of the draws of the best setting.
 
         Returns
         -------
@@ -220,7 +221,7 @@ class SweepResult(_Chosen):
         return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Describe the draws of the best setting, the choice, and its limits.
+        """State the quality of the best setting's draws, the choice, and its limits.
 
         Returns
         -------
@@ -258,14 +259,14 @@ class SweepResult(_Chosen):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables of the settings by measure, and of the failures.
+        """Return a table of settings for each measure, and a table of failures.
 
-        The leading measure is first.
+        The table of the leading measure is first.
 
         Returns
         -------
         tuple of Table
-            Most important first.
+            Tables in descending order of importance.
         """
         choices = sorted(self.criteria.values(), key=lambda choice: choice.measure != self.leading)
         rows = [
@@ -291,27 +292,27 @@ class SweepResult(_Chosen):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TuningResult(_Chosen):
-    """The setting that tuning chose.
+    """Result of tuning: the chosen setting, and the cost of the choice.
 
     Attributes
     ----------
     setting : dict
         The best setting.
     bias, margin : float or None
-        Bias of the setting's chains on the last rung and its margin of error (95 %), in posterior standard deviations:
-        medians over the seeds. None if they are not reliable.
+        Bias of the setting's chains on the last rung and its margin of error (95 %), in posterior standard deviations.
+        Both are medians over the seeds, and None if the estimates are not reliable.
     rungs : tuple of Rung
-        Order of the settings on each rung.
+        Losses and order of the settings on each rung.
     seeds : tuple of int
         Seeds of the chains of every setting.
     resource : str
-        Unit of lengths: "budget", likelihood evaluations of single data points, or "draws".
+        Unit of the lengths of chains: "budget" (likelihood evaluations of single data points) or "draws".
     spent, full : int
-        Cost of the choice in that unit, and of the full grid of all settings and seeds.
+        Cost of the choice, and cost of the full grid of all settings and seeds, in units of the resource.
     seconds, full_seconds : float
-        Computing time of all processes for sampling and scores, and an estimate for the full grid.
+        Computing time of all processes for sampling and scoring, and the estimated time for the full grid.
     verdict : Verdict or None
-        Verdict on a fresh chain of full length, with a seed that was not used for the choice.
+        Verdict on a new chain of full length with a seed that was not used for the choice.
     unjudged : str or None
         Reason why there is no verdict.
     configuration : Configuration
@@ -339,7 +340,7 @@ class TuningResult(_Chosen):
 
     @property
     def share(self) -> float:
-        """Fraction of the full grid's cost that was spent."""
+        """Cost of the choice as a fraction of the cost of the full grid."""
         return self.spent / self.full
 
     @property
@@ -359,7 +360,7 @@ class TuningResult(_Chosen):
         return text.sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
 
     def statements(self) -> tuple[Statement, ...]:
-        """Describe the chosen setting, a fresh chain, and the cost.
+        """State the chosen setting, the verdict on a new chain, and the cost.
 
         Returns
         -------
@@ -381,12 +382,12 @@ class TuningResult(_Chosen):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the losses on each rung, and the biases of the fresh chain.
+        """Return tables of the losses on each rung and of the biases of the new chain.
 
         Returns
         -------
         tuple of Table
-            Most important first.
+            Tables in descending order of importance.
         """
         names = dict.fromkeys(name for rung in reversed(self.rungs) for name in rung.ranked)
         columns = ("setting", *(f"{rung.measure} at {rung.length:,}" for rung in self.rungs))
@@ -417,7 +418,7 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
     Parameters
     ----------
     file : path
-        The ``file`` of the sweep.
+        The argument ``file`` of the sweep.
 
     Returns
     -------
@@ -449,9 +450,9 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
 
 
 def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
-    """Return one warning per measure for the warnings of the cells.
+    """Return one warning per measure that summarizes the warnings of its cells.
 
-    The first warning of a cell is the example.
+    The first warning of each measure is included as an example.
     """
     found: dict[str, list[str]] = {}
     for cell in cells:

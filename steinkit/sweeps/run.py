@@ -1,8 +1,8 @@
-"""Sweeps over all combinations of some options and several seeds.
+"""Sweeps over a grid of sampler settings and several seeds.
 
-A cell is one setting with one seed: one chain and its measures. A cell depends only on its setting, its seed, the
-target, the sampler, and the measures and their options, and not on other cells or on the order of computation. A sweep
-may therefore be interrupted, resumed, and distributed over processes and machines.
+A cell consists of the chain of one setting with one seed, and of its measures. It depends only on its setting, its
+seed, the target, the sampler, the measures and their options. It does not depend on other cells or on the order of
+computation. A sweep can therefore be interrupted, resumed, and distributed over processes and machines.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from steinkit.text import count, setting_key
 from steinkit.units import is_open
 
 _TOGETHER = 20  # largest number of chains that run in one call
-_DIGITS = 6  # of the units
+_DIGITS = 6  # significant digits of the units
 _PILOTS = 8  # largest number of chains that may define the units
-_TASKS = 2  # tasks per worker, at least, if there are enough cells
+_TASKS = 2  # smallest number of tasks per worker if there are enough cells
 
 
 @cautious
@@ -71,81 +71,85 @@ def sweep(
 ) -> SweepResult:
     """Run a sampler over a grid of settings and seeds, and choose a setting.
 
-    The chains are scored by measures of sample quality.
+    The chains of each setting are scored by measures of sample quality.
 
     Parameters
     ----------
     target : Target or str
-        The target, or the name of one as on the command line.
+        The target, or its name as on the command line.
     sampler : str or callable
-        Name of a sampler, ``path.py:function`` (the file is run), or a function ``(target, *, seed, **options)`` that
-        returns `Draws`, a `Sample` or an array of draws for one seed.
+        Name of a sampler, ``path.py:function``, or a function ``(target, *, seed, **options)`` that returns the draws
+        of one chain as `Draws`, a `Sample` or an array. If a path is given, the file is executed.
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
-        Options that are the same for all settings, such as draws. ``start="normal"`` starts each chain in a standard
-        normal state that depends on its seed.
+        Options that are the same for all settings, such as draws. With ``start="normal"``, each chain starts at a draw
+        from the standard normal distribution that depends on its seed.
     seeds : int or sequence of int
-        Number of seeds, which are then 0, 1, ..., or the seeds. Each runs a separate chain.
+        Seeds of the chains of every setting, or their number n for the seeds 0, ..., n - 1.
     measures : sequence of str, optional
-        Measures of `steinkit score --measure`. The first one that can order the settings is used by racing and by the
-        choice. By default "bias" (not used if it is not reliable, as between modes), then "graph" up to two dimensions
-        and "sliced" above, and "ess".
+        Measures of `steinkit score --measure`. Racing and the choice use the first measure that can order the settings.
+        By default, these are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions, and "ess". The
+        bias is not used if its estimates are not reliable, for example if the draws are multimodal.
     target_options : mapping, optional
         Options of a target given by its name.
     tolerance : float
-        Largest relative width of a bracket. The default is larger than that of a single score: seeds differ by much
-        more than one percent.
+        Largest relative width of a bracket. The default is larger than for a single score, because the differences
+        between seeds are much larger than one percent.
     max_seconds : float, optional
-        Time limit per measure and cell, in seconds. A cell without a bracket of 10 % by then fails.
+        Time limit per measure and cell, in seconds. A cell fails if no bracket with a relative width of at most 10 % is
+        found within this time.
     file : path, optional
-        SQLite file for the cells. Each cell is committed when it is finished, and a later run reuses it. ``.sqlite`` is
-        appended to a name without a suffix. By default the cells are not stored.
+        SQLite file for the cells. Each cell is committed when it is finished, and later runs reuse it. The suffix
+        ``.sqlite`` is appended to a name without a suffix. By default, the cells are not stored.
     n_jobs : int, optional
-        Number of parallel workers, -1 for one per processor. By default, the active joblib backend determines it, such
-        as ``joblib.parallel_config(backend="dask")``. Without a backend, the cells are computed in this process.
+        Number of parallel workers, or -1 for one per processor. By default, the active joblib backend, such as
+        ``joblib.parallel_config(backend="dask")``, determines this number. Without an active backend, the cells are
+        computed in this process.
     racing : bool
-        If True, score a few seeds first and drop settings that are distinguished from the best (successive
-        elimination).
+        If True, use successive elimination: score a few seeds first, and drop the settings that are distinguished from
+        the best setting.
     progress : bool
         If True, show the progress on standard error.
     label : str
-        Text that is part of the identity of every cell. Change it after a change that steinkit cannot detect, such as
-        in a module or a data file that a sampler reads.
+        Text that is part of the identity of every cell. Use a new label after a change that steinkit cannot detect,
+        such as a change in a module or data file that a sampler reads.
     **measure_settings
-        Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells have
-        the same units. By default these are the standard deviations of draws from the target. If the target has no
-        sampler, a few settings are run, and the units are the standard deviations of the chain that agrees best with
-        the score.
+        Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells use
+        the same units. By default, these are the standard deviations of draws from the target. If the target has no
+        sampler, a few settings are run, and the units are the standard deviations of the chain with scales that agree
+        best with the scores.
 
     Returns
     -------
     SweepResult
-        The result. It does not depend on the number of jobs, the backend, or interruptions, except for times.
+        The result. Except for computing times, the result does not depend on the number of workers, the backend, or
+        interruptions.
 
     Raises
     ------
     UsageError
-        If the sampler rejects an option, no measure has one of the measure settings, another process uses the file, or
-        cells to be stored cannot be identified.
+        If the sampler rejects an option, if no measure accepts one of the measure settings, if another process uses the
+        file, or if cells that are to be stored cannot be identified.
     InputError
         If the file is damaged, or not the file of a sweep.
     OutputError
-        If the file cannot be written. Finished cells are kept.
+        If the file cannot be written. Finished cells remain in the file.
 
     Notes
     -----
-    A failed cell does not end the sweep. It contains the reason, counts as the worst in the choice, and is run again if
-    the sweep is resumed.
+    The failure of a cell does not end the sweep. The cell records the reason, counts as the worst value in the choice,
+    and is run again if the sweep is resumed.
 
-    Cells of the file are reused if their fingerprints are equal. The fingerprint covers the setting, the seed, the
-    measures and their options, steinkit's version, and the target: its name and options, its data, its file, and its
-    score and log density at a few fixed points. For a user's function it covers the SHA-256 of its file and the numbers
-    and strings that it holds. Cells of a function that is not defined in a file, or that holds an array, an object or a
-    random generator, are stored only with a label.
+    A cell in the file is reused if its fingerprint equals that of a requested cell. The fingerprint covers the setting,
+    the seed, the measures and their options, and the version of steinkit. It also covers the name, options, data and
+    file of the target, and its score and log density at a few fixed points. For a user's function, the fingerprint
+    covers the SHA-256 hash of its file, and the numbers and strings in its closure and default arguments. If a function
+    is not defined in a file, or if its closure contains an array, an object or a random generator, its cells can be
+    stored only with a label.
 
-    At the end, the draws of the best setting with the first seed are tested by the verdict, and compared with draws of
-    the other settings to detect modes that they missed.
+    At the end, `verdict` tests the draws of the best setting with the first seed. These draws are also compared with
+    draws of the other settings to detect missed modes.
 
     References
     ----------
@@ -169,14 +173,14 @@ def sweep(
 
 
 class Execution:
-    """Computation of cells. Each is committed to the store when it is finished.
+    """Computation of cells, which are stored when they are finished.
 
     Attributes
     ----------
     store : Store
-        The file.
+        Store of the cells.
     reused : set of str
-        Requested cells that an earlier run finished.
+        Fingerprints of the requested cells that an earlier run finished.
     """
 
     def __init__(self, store: Store, n_jobs: int | None, progress: bool) -> None:
@@ -185,7 +189,7 @@ class Execution:
         self._done, self.reused = set(self._earlier), set[str]()
 
     def cells(self, plan: Plan, places: Iterable[Place]) -> dict[Place, Cell]:
-        """Return cells, after computing those that are missing.
+        """Return the requested cells, and compute those that are missing.
 
         Cells that failed in an earlier run are computed again.
         """
@@ -209,7 +213,8 @@ def execution(
 ) -> Iterator[Execution]:
     """Validate the options of a plan, and open its file.
 
-    The parameters are those of `sweep`. A note of an interrupt reports the number of cells kept and how to resume.
+    The parameters are those of `sweep`. If the computation is interrupted, a note on the exception states the number of
+    stored cells and how to resume.
     """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
@@ -220,14 +225,14 @@ def execution(
             yield Execution(store, n_jobs, progress)
         except KeyboardInterrupt as interrupt:
             kept = f"{count(len(store.cells), 'finished cell')} kept in {path}; run the same command again to resume"
-            interrupt.add_note(kept if path else "finished cells are not kept without a file; name one to resume")
+            interrupt.add_note(kept if path else "finished cells are not kept without a file; pass one to resume")
             raise
 
 
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
-    """Compute cells in this process or by the active joblib backend.
+    """Compute cells in this process or with the active joblib backend.
 
-    Cells are yielded as they are finished, in any order.
+    Cells are yielded in the order in which they are finished.
     """
     jobs = joblib.effective_n_jobs(n_jobs)
     if isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend):
@@ -250,14 +255,14 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
         for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
-    except Exception as error:  # of pickling and of the backend: tasks do not raise
+    except Exception as error:  # from pickling or the backend, because tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
         raise SteinkitError(f"the workers failed ({message}); {hint}") from error
 
 
 def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: bool = False) -> SweepResult:
-    """Compute the missing cells, choose a setting, and test its draws."""
+    """Compute the missing cells, choose a setting, and test draws of this setting."""
     began = time.perf_counter()
     with opened as running:
         store = running.store
@@ -274,10 +279,10 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
 
 
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with the units of its cells, and warnings.
+    """Return the plan with fixed units for all cells, and warnings.
 
-    By default, the units are standard deviations of draws from the target or of a pilot chain. If cells are added to a
-    file, its units are used again. Units are rounded, and therefore identical on all machines.
+    By default, the units are the standard deviations of draws from the target or of a pilot chain. If cells are added
+    to a file, the units in the file are used. Units are rounded, so that they are identical on all machines.
 
     Raises
     ------
@@ -300,12 +305,10 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _pilots(plan: Plan) -> list[Sample]:
-    """Return the chains of a few settings with the first seed.
+    """Run pilot chains of a few settings, and sort them by agreement with the score.
 
-    Chains are sorted by the agreement of their scales with the score.
-
-    Under the target, the mean of (x_j - m_j) s_j(x) is -1. It is closer to 0 for a chain that hardly moves, and smaller
-    for a chain that is too wide.
+    The criterion is the mean of (x_j - m_j) s_j(x), which is -1 under the target. The mean is closer to 0 for a chain
+    that hardly moves, and less than -1 for a chain that is too wide.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]
@@ -324,9 +327,9 @@ def _pilots(plan: Plan) -> list[Sample]:
 
 
 def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
-    """Run successive elimination, and return the cells and the dropped settings.
+    """Run successive elimination; return the cells and the dropped settings.
 
-    Each rung uses the first measure that can order its settings. Dropped settings have reasons.
+    Each rung uses the first measure that can order its settings. The reason is returned for each dropped setting.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
@@ -342,9 +345,10 @@ def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """Add the verdict on the best setting's draws with the first seed.
+    """Return the result with a verdict on draws of the best setting.
 
-    A mode that these draws missed and another setting found is also added.
+    The draws are those with the first seed. If they missed a mode that draws of another setting visited, this mode is
+    included as well.
     """
     if result.leading is None:
         return result
@@ -355,6 +359,6 @@ def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
     mode = None
     with quiet():
         judged = Judging().judge(own, plan.target, plan.measure_settings, rng=0)
-        with contextlib.suppress(SteinkitError):  # no log density, or it fails at draws of another setting
+        with contextlib.suppress(SteinkitError):  # the log density is missing or fails at a draw
             mode = missed_mode(own, {i: each for i, each in draws.items() if each is not None}, plan.target)
     return replace(result, verdict=judged.verdict, unjudged=judged.unjudged, missed=mode)

@@ -1,7 +1,4 @@
-"""Samplers of sweeps: samplers of steinkit, and functions of the user.
-
-A sampler runs one chain per seed.
-"""
+"""Samplers that sweeps can run: built-in samplers and functions of the user."""
 
 from __future__ import annotations
 
@@ -40,11 +37,12 @@ class SweptSampler:
     name : str
         Name of the sampler, ``path.py:function``, or the qualified name of a function.
     code : str, optional
-        Hash of a user's function (`code_identity`); None if it cannot be identified, empty for a sampler of steinkit.
+        Hash of a user's function (`code_identity`). None if the function cannot be identified, and empty for a built-in
+        sampler.
     function : callable
-        The function.
+        The function that runs the sampler.
     known : frozenset of str, optional
-        Options of a sampler of steinkit, which can run several chains in one call; None for a user's function.
+        Options of a built-in sampler, which can run several chains in one call. None for a user's function.
     """
 
     name: str
@@ -60,8 +58,8 @@ class SweptSampler:
     def require(self, target: Target, options: Setting, seed: int) -> None:
         """Validate the options; raise UsageError if the sampler rejects them.
 
-        A sampler of steinkit is run for a single draw. A user's function is not run, because this may take long. Other
-        exceptions are left to the cells.
+        A built-in sampler is run for a single draw. A user's function is not run, because this may take long. Other
+        exceptions are ignored here and are recorded when the cells are run.
         """
         if taken := {"seed", "chains"} & options.keys():
             raise UsageError(f"{min(taken)} must not be an option of the sampler: a sweep runs one chain per seed")
@@ -82,7 +80,7 @@ class SweptSampler:
             return
 
     def run(self, target: Target, options: Setting, seeds: Sequence[int]) -> list[Sample]:
-        """Run a chain for each seed; a chain does not depend on the other seeds."""
+        """Run an independent chain for each seed."""
         if self.known is None:
             each = ((seed, _started(target, options, [seed])) for seed in seeds)
             return [_as_chain(self.function(target, **started, seed=seed), target) for seed, started in each]
@@ -96,14 +94,15 @@ class SweptSampler:
 
 
 def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> SweptSampler:
-    """Return the sampler for a name, ``path.py:function``, or a function.
+    """Return the sampler for a name, a ``path.py:function`` or a function.
 
     Parameters
     ----------
     sampler : str or callable
-        The sampler. A file is run. Functions of `steinkit.samplers` are identified by their names.
+        The sampler. If it is a path, the file is executed. Functions of `steinkit.samplers` are identified by their
+        names.
     folder : Path
-        Folder that the path is relative to.
+        Folder to which paths are relative.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
         try:
             sampler = find_sampler(sampler).function
         except UsageError as error:
-            raise UsageError(f"{error}; name your own function path.py:function") from None
+            raise UsageError(f"{error}; for your own function, use path.py:function") from None
     require_functions(sampler=sampler)
     for each in map(find_sampler, sampler_names()):
         if each.function is sampler:
@@ -131,7 +130,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
 
 
 def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
-    """Replace the start "normal" by a draw from N(0, I) for each seed."""
+    """Replace the option start="normal" by draws from N(0, I), one per seed."""
     arguments = dict(options)
     if arguments.get("start") == _NORMAL_START:
         if target.dim is None:
@@ -142,9 +141,9 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
 
 
 def _as_chain(returned: Any, target: Target) -> Sample:
-    """Convert the value of a user's function to a sample.
+    """Convert the result of a user's function to a sample.
 
-    The dimension is checked, because some measures do not detect an incorrect one.
+    The dimension is checked here, because some measures do not detect an incorrect dimension.
     """
     sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
     if target.dim not in (None, sample.dim):
@@ -157,10 +156,10 @@ def _as_chain(returned: Any, target: Target) -> Sample:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Run a block in one thread, and silence its output.
+    """Run a block in one thread, without output or warnings.
 
-    Printed text is sent to standard error. Warnings that results repeat are not shown. The joblib backend is replaced,
-    because nested calls would be distributed over the workers of a cluster.
+    Printed text is sent to standard error. Warnings are not shown if results contain them. The joblib backend is
+    replaced, because otherwise nested calls would be distributed over the workers of a cluster.
     """
     with (
         joblib.parallel_config(backend="threading", n_jobs=1),

@@ -1,17 +1,18 @@
 """Successive elimination of settings in sweeps, and successive halving in tuning.
 
-Both proceed in rungs of growing cost [1]_. On each rung, all remaining settings are run and scored, and some of them
-continue.
+Both methods proceed in rungs of increasing cost [1]_. On each rung, all remaining settings are run and scored, and some
+of them advance to the next rung.
 
-In successive elimination [2]_ (option `racing`), the rungs have increasing numbers of seeds: an eighth, a quarter and
-half of them (at least five), then all. The leader b of a rung is the setting with the smallest median loss. Setting i
-is dropped if it is distinguished from b (`steinkit.sweeps.choice`) by its certified lower bounds and b's upper bounds
-over resamples of the seeds. The allowed error is divided by the number of comparisons, R (k - 1) for k settings and R
-rungs before the last. The setting with the smallest true median therefore remains with probability 0.95 or more, and a
-setting with a loose bracket is not dropped.
+In successive elimination [2]_ (option `racing`), the rungs use an eighth, a quarter and half of the seeds (at least
+five), and then all seeds. The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if
+it is distinguished from b (`steinkit.sweeps.choice`): its certified lower bounds are compared with the upper bounds of
+b over resamples of the seeds. The error probability .05 is divided by the number of comparisons, R (k - 1) for k
+settings and R rungs before the last. The setting with the smallest true median therefore remains with a probability of
+at least .95. A setting is not dropped because of a wide bracket.
 
-In tuning [3]_, the rungs have chains of increasing length. The order of short chains predicts that of long chains
-poorly, so the number of settings that continue is fixed: the third with the smallest medians.
+In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not predict the order of long
+chains reliably, so settings are not dropped by statistical tests. Instead, the third of the settings with the smallest
+median losses advances.
 
 References
 ----------
@@ -39,10 +40,10 @@ from steinkit.sweeps.cells import Record, Setting
 from steinkit.sweeps.choice import is_above, median_losses
 from steinkit.text import setting_key
 
-_SHARES = (1 / 8, 1 / 4, 1 / 2)  # of the seeds, on the rungs of elimination
+_SHARES = (1 / 8, 1 / 4, 1 / 2)  # fractions of the seeds on the rungs of successive elimination
 _ERROR = 0.05  # probability of dropping the setting with the smallest true median
-_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at 95 %
-_ETA = 3  # tuning keeps one in three settings
+_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at the level 95 %
+_ETA = 3  # one of this number of settings advances in tuning
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class Rung(Record):
     Attributes
     ----------
     length : int
-        Length of its chains, in draws or likelihood evaluations of single data points.
+        Length of the chains, in draws or in likelihood evaluations of single data points.
     measure : str
         The measure that orders the settings.
     losses : dict of str to float
-        Medians over the seeds, by setting; infinite if half of the cells have no value.
+        Median losses over the seeds by setting; infinite if half of the cells have no value.
     kept : tuple of dict
-        Settings that continue, best first.
+        Settings that advance, from best to worst.
 
     Examples
     --------
@@ -74,21 +75,21 @@ class Rung(Record):
 
     @classmethod
     def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
-        """Keep the settings with the smallest medians; ties are broken by their order."""
+        """Select the settings with the smallest median losses; break ties by order."""
         medians = median_losses(losses)
         kept = tuple(settings[k] for k in np.argsort(medians, kind="stable")[:most])
         return cls(length, measure, dict(zip(map(setting_key, settings), medians.tolist(), strict=True)), kept)
 
     @property
     def ranked(self) -> list[str]:
-        """The settings, best first."""
+        """The settings, from best to worst."""
         return sorted(self.losses, key=self.losses.__getitem__)
 
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     """Return the number of settings and the length of the chains on each rung.
 
-    The lengths are the largest that the cost allows, a fraction of the cost of the full grid.
+    The lengths are the largest ones that `cost` allows. The cost is a fraction of the cost of the full grid.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
         lengths = [int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12)) for r in range(last + 1)]
-        pairs = zip(counts, lengths, [0, *lengths], strict=False)  # chains of the same length are not run again
+        pairs = zip(counts, lengths, [0, *lengths], strict=False)  # chains of the same length are run only once
         spent = sum(count * length for count, length, known in pairs if length != known)
         if lengths[0] and spent <= cost * settings * full:
             return list(zip(counts, lengths, strict=True))
@@ -114,7 +115,7 @@ def eliminate(
     seeds: Sequence[int],
     losses_of: Callable[[Sequence[int], Sequence[int]], tuple[str, Floats]],
 ) -> dict[str, str]:
-    """Return the settings that are dropped before all seeds are run, with reasons.
+    """Return the reasons of settings that are dropped before all seeds are run.
 
     Parameters
     ----------
@@ -123,8 +124,8 @@ def eliminate(
     seeds : sequence of int
         All seeds.
     losses_of : callable
-        Function that scores settings, given by their indices, with some seeds. It returns the measure that orders the
-        settings, and certified brackets of their losses, shape (settings, seeds, 2), infinite for failed cells.
+        Function of the indices of settings and of seeds. It returns the measure that orders these settings, and
+        certified brackets of their losses, shape (settings, seeds, 2), which are infinite for failed cells.
     """
     sizes = sorted({max(_FEWEST_SEEDS, math.ceil(share * len(seeds))) for share in _SHARES})
     sizes = [size for size in sizes if size < len(seeds)]
@@ -143,7 +144,7 @@ def eliminate(
 
 
 def _reason(lower: Floats, upper: Floats, leader: str, measure: str) -> str:
-    """Return the reason why a setting is dropped, with both median bounds."""
+    """Return the reason why a setting is dropped, with bounds on both medians."""
     sides, sign = ("at least", "at most"), 1.0
     if not find_measure(measure).smaller_is_better:
         sides, sign = sides[::-1], -1.0

@@ -1,15 +1,16 @@
-"""Files of sweeps: SQLite databases with one transaction per cell.
+"""Storage of sweeps in SQLite databases, with one transaction per cell.
 
-    runs             run, configuration        description that holds for all cells of a sweep, in JSON
+    runs             run, configuration        description that is common to all cells of a sweep, in JSON
     cells            cell, run, settings, seed, reason, draws, cost_per_draw, sampling, scoring, warnings
     measurements     cell, measure, value, lower, upper, margin, unranked, unknown
     draws            cell, npz                 draws of the first seed of every setting
-    result           document, npz             the last sweep or tuning, in the two parts that `Result.save` writes
+    result           document, npz             result of the last sweep or tuning, as `Result.save` writes it
 
-A cell, its measurements and its draws form one transaction, which is on disk before the next one begins
-(``synchronous = FULL``). A kill or a power failure loses only the cells that were being computed. The database uses a
-rollback journal instead of a write-ahead log, because the latter needs shared memory, which network drives do not
-provide. SQLite's exclusive lock rejects a second process and is released when its process ends.
+A cell, its measurements and its draws are written in one transaction, which is on disk before the next one begins
+(``synchronous = FULL``). If the process is killed or the power fails, only the cells that were being computed are lost.
+The database uses a rollback journal instead of a write-ahead log, because the latter requires shared memory, which
+network drives do not provide. SQLite's exclusive lock prevents access by a second process and is released when the
+first process ends.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOER
 def sweep_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of a sweep's file.
 
-    ``.sqlite`` is appended to a name without such a suffix.
+    The suffix ``.sqlite`` is appended to a name without a suffix of SQLite files.
 
     Raises
     ------
@@ -82,9 +83,9 @@ def sweep_file(path: str | os.PathLike[str]) -> Path:
 
 
 def read_run(path: str | os.PathLike[str]) -> Result | None:
-    """Return the result in the file of a sweep or tuning.
+    """Return the result in the file of a sweep or of tuning.
 
-    Returns None if the file is not a database.
+    Return None if the file is not a database.
     """
     file = Path(path) if Path(path).is_file() else sweep_file(path)
     if not file.is_file() or not read_bytes(file, binary=True).startswith(b"SQLite format 3\0"):
@@ -94,14 +95,14 @@ def read_run(path: str | os.PathLike[str]) -> Result | None:
 
 
 class Store:
-    """Finished cells in a file that is locked while it is open, or in memory.
+    """Store of finished cells, in memory or in a file that is locked while open.
 
     Parameters
     ----------
     file : Path or None
-        The file, created if it does not exist. None stores the cells in memory.
+        The file, which is created if it does not exist. If None, the cells are stored in memory.
     writing : bool
-        True to add cells. If False, the file must exist.
+        If True, cells can be added. If False, the file must exist.
 
     Attributes
     ----------
@@ -140,13 +141,13 @@ class Store:
         self._database.close()
 
     def begin(self, run: str, configuration: Configuration) -> None:
-        """Store the configuration of a run and delete the result of the last one."""
+        """Store the configuration of a run, and delete the result of the last run."""
         with self._transaction() as execute:
             execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, json.dumps(vars(configuration), allow_nan=False)))
             execute("DELETE FROM result")
 
     def append(self, name: str, run: str, cell: Cell, draws: Sample | None = None) -> None:
-        """Commit a cell, and its draws if they are given; both are then on disk."""
+        """Write a cell, and its draws if given, in one transaction."""
         row = cell.seed, cell.reason, cell.draws, cell.cost_per_draw, cell.sampling, cell.scoring
         known = (name, run, json.dumps(cell.settings), *row, json.dumps(cell.warnings))
         with self._transaction() as execute:
@@ -167,9 +168,9 @@ class Store:
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
 
     def pilot_units(self, run: Configuration) -> Setting | None:
-        """Return the units of an earlier run's pilot chain, for the same target.
+        """Return the units of the pilot chain of an earlier run with the same target.
 
-        Returns None if there is no such run.
+        Return None if there is no such run.
         """
         with self._explained():
             row = self._database.execute(_PILOT_UNITS, (run.target_fingerprint,)).fetchone()

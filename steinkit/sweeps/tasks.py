@@ -1,7 +1,7 @@
-"""Tasks of a sweep: chains of a setting, and their scores.
+"""Tasks of a sweep, which run and score chains of one setting.
 
-A task runs in this process or in a worker. Exceptions of samplers, targets and solvers, including SystemExit, are
-recorded as reasons of failed cells.
+A task is executed in this process or in a worker. Exceptions of samplers, targets and solvers, including SystemExit,
+are recorded as the reasons of failed cells.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.sampler import quiet
 
-Computed = tuple[int, Cell, Sample | None]  # index of the setting, cell, draws that are kept
+Computed = tuple[int, Cell, Sample | None]  # index of the setting, cell, and draws to store
 
 
 def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cell, Sample | None]]:
     """Run the chains of one setting in one call, or separately if this fails.
 
-    Returns cells without measures, with their draws. The draws are None if the sampler failed.
+    Return cells without measures, together with their draws. The draws are None if the sampler failed.
     """
     began, settings = time.perf_counter(), dict(plan.settings[setting])
     try:
@@ -51,7 +51,7 @@ def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cel
 def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Computed]:
     """Run the chains of one setting, and score them.
 
-    Only the draws of the plan's first seed are included.
+    Draws are included only for the first seed of the plan.
     """
     compile_from_now_on()
     for cell, sample in run_chains(plan, setting, seeds):
@@ -72,9 +72,9 @@ def _unpacked(packed: bytes) -> Plan:
 
 
 def depend_on(parent: int) -> None:
-    """Make a new worker exit when its parent process does.
+    """Make a new worker process exit when its parent process ends.
 
-    The worker ignores control-C, which reaches every process of a terminal.
+    The worker also ignores control-C, which is sent to every process of a terminal.
     """
 
     def watch() -> None:
@@ -87,7 +87,7 @@ def depend_on(parent: int) -> None:
 
 
 def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
-    """Compute all measures of a chain; the failure of one does not affect the others."""
+    """Compute all measures of a chain, and record the reasons of failures."""
     began = time.perf_counter()
     measures: dict[str, Measured] = {}
     reasons, notes = [], []
@@ -104,6 +104,6 @@ def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line, with its type unless it is steinkit's."""
+    """Return an error as one line; errors of other packages include their type."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

@@ -10,8 +10,8 @@ from steinkit.sweeps.choice import TIED, Choice
 from steinkit.text import Table, bracket, compact, listed, sentence, setting_label, within
 
 _LIMITS = (
-    "The setting is the best of those tried, for chains of this length; its draws may still be biased. Longer chains "
-    f"favor settings with less bias. {UNVISITED}"
+    "The setting is the best of the settings in the grid, for chains of this length. Its draws may still be biased. "
+    f"Longer chains favor settings with less bias. {UNVISITED}"
 )
 
 
@@ -44,9 +44,9 @@ def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
 
 
 def choice_table(choice: Choice) -> Table:
-    """Return a table of the medians over the seeds, by setting.
+    """Tabulate the medians over the seeds, one row per setting.
 
-    Other columns are the intervals and the brackets of the medians.
+    The table also contains the intervals and the brackets of the medians.
     """
     measure, level = find_measure(choice.measure), f"{choice.level:.0%} interval"
     proof, rows = bracket_column(measure.claim), []
@@ -76,7 +76,7 @@ def choice_headline(choice: Choice) -> str:
 
 
 def shown(value: float) -> str:
-    """Return a number for a table, or "worst" for the median of failed cells."""
+    """Format a number for a table; infinite medians are shown as "worst"."""
     return "worst" if math.isinf(value) else compact(value)
 
 

@@ -1,16 +1,17 @@
-"""Tuning of samplers by successive halving at a given cost.
+"""Tuning of samplers by successive halving within a given cost.
 
-All k settings run with short chains from S seeds, the best third of them with chains three times as long, and so on,
-until one setting has chains of full length l. With n_r settings and chains of length l_r on rung r, this costs the sum
-of n_r l_r, compared with k l for the full grid, for instance 4 to 27. The lengths are then scaled to the given cost.
+On the first rung, all k settings are run with short chains, one per seed. The best third of the settings is then run
+with chains three times as long, and so on, until one setting has chains of the full length l. With n_r settings and
+chains of length l_r on rung r, the cost is the sum of n_r l_r per seed, compared with k l for the full grid. For
+k = 27, the ratio of these costs is 4 to 27. The lengths are scaled to the given cost.
 
-A longer chain is run with the same seed. Because samplers use the same random numbers for any number of draws, the
-shorter chain is its beginning. The cells of all rungs are stored in one file, so tuning can be resumed. Running the
-beginning again costs at most a third of the longer chain.
+A longer chain is run with the same seed as the shorter one. Samplers use the same random numbers for any number of
+draws, so the shorter chain is the beginning of the longer one. Running the beginning again costs at most a third of the
+longer chain. The cells of all rungs are stored in one file, so tuning can be resumed.
 
-A rung is ordered by the first measure that can order its settings (`steinkit.sweeps.choice.ranking`). The number of
-settings with values in more than half of their cells must be at least the number that continues, and the values of the
-best setting must be reliable. Biases of multimodal draws are not reliable.
+The settings of a rung are ordered by the first suitable measure (`steinkit.sweeps.choice.ranking`). A measure is
+suitable if at least the settings that advance have values in more than half of their cells, and if the values of the
+best setting are reliable. Biases of multimodal draws are not reliable.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from steinkit.target import Target
 DEFAULT_COST, DEFAULT_SEEDS = 0.15, 3
 MEASURES = ("bias", "sliced", "moments")
 _BURN_IN = 0.2  # fraction of each chain that is discarded
-_SCORED, _LEAST = 1000, 200  # largest numbers of scored draws, of full chains and of short ones
+_SCORED, _LEAST = 1000, 200  # numbers of scored draws of a chain of full length and, at least, of a short chain
 
 
 @cautious
@@ -63,7 +64,7 @@ def tune(
 ) -> TuningResult:
     """Choose a sampler's settings at a fraction of the cost of a sweep.
 
-    Settings are compared by successive halving.
+    The settings are compared by successive halving.
 
     Parameters
     ----------
@@ -81,11 +82,11 @@ def tune(
     seeds : int or sequence of int
         Seeds of the chains of every setting, as for `sweep`.
     measures : sequence of str
-        Measures in the order of preference; a rung uses the first that can order its settings.
+        Measures in the order of preference. Each rung uses the first one that can order its settings.
     target_options : mapping, optional
         Options of a target given by its name.
     file : path, optional
-        SQLite file in which every finished cell is committed. A later call resumes from it.
+        SQLite file for the cells. Each cell is committed when it is finished, and a later call resumes from the file.
     n_jobs : int, optional
         Number of parallel workers, as for `sweep`.
     progress : bool
@@ -101,14 +102,15 @@ def tune(
     Raises
     ------
     UsageError
-        As for `sweep`; or if `cost` or a length is out of range, or ``burn_in`` is given: the first fifth of each chain
-        is discarded.
+        As for `sweep`; or if `cost` or the length of the chains is out of range; or if ``burn_in`` is given, because
+        the first fifth of each chain is always discarded.
     InputError
         If no setting of a rung can be scored, or no measure can order the settings.
 
     Notes
     -----
-    The cost counts sampling. Scores are not included, nor are chains that define the units of slices and moments.
+    The cost includes the sampling of all compared chains. It does not include scoring or pilot chains for the units of
+    measures.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def tune(
 
 
 def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: float) -> TuningResult:
-    """Run the rungs, and test a fresh chain of the remaining setting."""
+    """Run all rungs, and test a new chain of the remaining setting."""
     resource, full = _length_of(plan)
     counts, lengths = zip(*ladder(len(plan.settings), full, cost), strict=True)
     known = replace(plan.configuration, label=f"{plan.configuration.label} tuned".strip())
@@ -174,7 +176,7 @@ def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: floa
 class _WithoutBurnIn(SweptSampler):
     """Sampler that discards the first fifth of its chains.
 
-    The other draws are thinned to the number that is scored.
+    The remaining draws are thinned to the number of draws that are scored.
     """
 
     full: int
@@ -190,7 +192,7 @@ class _WithoutBurnIn(SweptSampler):
 
 
 def _length_of(plan: Plan) -> tuple[str, int]:
-    """Return the unit of a chain's length, and the full length."""
+    """Return the unit of the lengths of chains, and the full length."""
     options = plan.configuration.options
     if "burn_in" in options | plan.settings[0]:
         raise UsageError("burn_in must not be given: tuning discards the first fifth of each chain")
@@ -202,9 +204,9 @@ def _length_of(plan: Plan) -> tuple[str, int]:
 
 
 def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
-    """Return the medians of the bias and its margin over the seeds.
+    """Return the medians over the seeds of the bias and its margin of error.
 
-    Both are None unless more than half of them are reliable.
+    Both are None unless more than half of the estimates are reliable.
     """
     known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
     if 2 * len(known) <= len(cells):

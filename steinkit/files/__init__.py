@@ -1,8 +1,8 @@
-"""Samples in files: CSV, NPZ, NPY, Stan CSV, NetCDF and Zarr.
+"""Samples in CSV, NPZ, NPY, Stan CSV, NetCDF and Zarr files.
 
-`streams` reads and writes bytes. One module per format converts bytes to a `Sample` and back. `read_sample` and
-`write_sample` select the format. Several files can hold the chains of one sample. The meaning of column names is
-defined in `containers`, because files share it with data frames.
+The module `streams` reads and writes bytes. One module per format converts bytes to a `Sample` and back, and
+`read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files. The meaning
+of column names is defined in `containers`, because it is the same in files and data frames.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from steinkit.sample import PER_DRAW, Integers, Sample
 
 @dataclass(frozen=True)
 class _Format:
-    """A file format: its reader, its writer, and the endings of its file names."""
+    """Reader and writer of a file format, and the suffixes of its file names."""
 
     read: Callable[..., Sample]
     write: Callable[[Sample, str], bytes] | None
@@ -58,39 +58,42 @@ def read_sample(
     group: str | None = None,
     weights: str | None = None,
 ) -> Sample:
-    r"""Read a sample from a file, or from several files with its chains.
+    r"""Read a sample from a file, or from several files that contain its chains.
 
     Parameters
     ----------
     source : path, "-" or open file, or a sequence of these
-        ``"-"`` is standard input. The files of a sequence, or those that match a pattern such as ``"fit-*.csv"``, are
-        chains of one sample. They keep their chain labels if those are distinct; otherwise chains are numbered from 0.
-        Files compressed by gzip are decompressed.
+        ``"-"`` is standard input. The files in a sequence, or the files that match a pattern such as ``"fit-*.csv"``,
+        are chains of one sample. The chain labels of the files are kept if they are distinct. Otherwise, chains are
+        numbered from 0. Files compressed by gzip are decompressed.
     format : {"csv", "npz", "npy", "stan", "netcdf", "zarr"}, optional
-        By default determined by the ending: .csv, .npz, .npy, .zarr, or .nc, .netcdf and .h5. A .csv file with the
-        leading comments of Stan is Stan CSV. A stream without such an ending is CSV.
+        Format of the file. By default, it is determined by the suffix: .csv, .npz, .npy, .zarr, or .nc, .netcdf and .h5
+        for NetCDF. A .csv file that begins with the comments of Stan is read as Stan CSV. A stream without such a
+        suffix is read as CSV.
     columns : sequence of str, optional
-        Coordinates to keep, in this order; ``"theta"`` selects all entries of theta. All by default.
+        Coordinates to read, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
+        read.
     group : str, optional
         Group of a NetCDF file or Zarr folder; the posterior by default.
     weights : str, optional
-        Column with the weights of the draws, or "none" if they have equal weights. By default ``weight`` of a table and
-        ``weights`` of NPZ. Log weights, with a name such as ``logw``, are exponentiated.
+        Name of the column with the weights of the draws, or "none" if the draws have equal weights. By default, the
+        column is ``weight``, or ``weights`` in NPZ files. Log weights, with a name such as ``logw``, are exponentiated.
 
     Returns
     -------
     Sample
-        The draws in the order of the file. A `ReadingWarning` reports how columns that samplers add were interpreted.
+        The draws in the order of the file. A `ReadingWarning` states how columns that samplers add to the draws were
+        interpreted.
 
     Raises
     ------
     UsageError
-        If the format is unknown or has no groups.
+        If the format is unknown, or `group` is given for a format without groups.
     InputError
-        If the file cannot be read, is not a valid sample, or has a column that may hold weights. The message names
-        file, line and column where the format has them.
+        If the file cannot be read, does not contain a valid sample, or has a column that may contain weights. The
+        message states the file and, if the format has them, the line and the column.
     MissingDependencyError
-        If the format needs a package that is not installed.
+        If the format requires a package that is not installed.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def read_sample(
 
 
 def _sources(source: Place | Sequence[Place]) -> list[Place]:
-    """Return the files, with patterns expanded."""
+    """Return the given files, after expanding patterns."""
     given: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if not given:
         raise UsageError("expected at least one file, got an empty list")
@@ -138,7 +141,7 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
 
 
 def is_stan(data: bytes) -> bool:
-    """Return whether the comments before the header of a file are those of Stan."""
+    """Return True if the comments before the header of a file are those of Stan."""
     comments = _LEADING_COMMENTS.match(data)
     return comments is not None and re.search(rb"stan_version_major|Generated by Stan", comments[0]) is not None
 
@@ -149,28 +152,28 @@ def write_sample(
     *,
     format: str | None = None,
 ) -> None:
-    r"""Write a sample to a file that `read_sample` reads back bit for bit.
+    r"""Write a sample to a file, without loss of precision.
 
-    An existing file is replaced only when the new one is complete.
+    An existing file is replaced only when the new file is complete.
 
     Parameters
     ----------
     sample : Sample
-        Weights, scores, cost, labels and names are written as well.
+        The sample. Its weights, scores, costs, labels and names are written as well.
     destination : path, "-" or open file
         ``"-"`` is standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional
-        By default determined by the ending, as in `read_sample`; CSV for a stream without one. Names that end in
-        .gz are compressed by gzip.
+        Format of the file. By default, it is determined by the suffix, as in `read_sample`. The default for a stream
+        without a suffix is CSV. Files with names that end in .gz are compressed by gzip.
 
     Raises
     ------
     UsageError
-        If the format is unknown, or cannot hold all parts of this sample.
+        If the format is unknown, or cannot represent all parts of this sample.
     OutputError
         If writing fails.
     MissingDependencyError
-        If the format needs a package that is not installed.
+        If the format requires a package that is not installed.
 
     Examples
     --------
@@ -185,10 +188,10 @@ def write_sample(
     write = FORMATS[chosen].write
     if write is None:
         writable = ", ".join(each for each, form in FORMATS.items() if form.write)
-        raise UsageError(f"{name}: expected a format that is written ({writable}), got {chosen}")
+        raise UsageError(f"{name}: expected a format that can be written ({writable}), got {chosen}")
     data, packed = write(sample, name), name.lower().endswith(".gz")
     if packed:
-        data = gzip.compress(data, mtime=0)  # without a time stamp, so identical samples give identical files
+        data = gzip.compress(data, mtime=0)  # no time stamp, so that identical samples have identical files
     write_bytes(destination, data, binary=packed or FORMATS[chosen].is_binary)
 
 
@@ -214,9 +217,8 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
 def matching_files(path: str | os.PathLike[str]) -> list[str]:
     """Return the files that match a pattern such as ``fit-*.csv``.
 
-    They are in the order of the numbers in their names.
-
-    The list is empty for a path without ``*`` or ``?``, and for the path of an existing file.
+    The files are sorted by the numbers in their names. The list is empty if the path does not contain ``*`` or ``?``,
+    or if it is the path of an existing file.
     """
     text = os.fspath(path)
     if not ("*" in text or "?" in text) or Path(text).exists():
@@ -232,12 +234,12 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     """Concatenate samples as separate chains.
 
-    Chains keep their labels if those of different files are distinct; otherwise they are numbered from 0.
+    The chain labels are kept if those of different samples are distinct. Otherwise, chains are numbered from 0.
 
     Parameters
     ----------
     samples : sequence of Sample
-        With the same coordinates in any order. The result has the order of the first.
+        Samples with the same coordinates, in any order. The result has the order of the first sample.
     sources : sequence of str
         Names of the files, for messages.
 
@@ -268,10 +270,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
 
 
 def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
-    """Return the chain labels of each sample.
-
-    Labels of different samples are distinct.
-    """
+    """Return chain labels that are distinct between samples."""
     labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
     distinct = [np.unique(each) for each in labels]
     begins = np.cumsum([0, *map(len, distinct)])
@@ -281,7 +280,7 @@ def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
 
 
 def _counted(chain: Integers) -> Integers:
-    """Return the number of each draw within its chain, from 0."""
+    """Return the number of each draw within its chain, counted from 0."""
     numbers = np.empty(len(chain), dtype=np.int64)
     for label in np.unique(chain):
         numbers[chain == label] = np.arange(np.count_nonzero(chain == label))

@@ -1,12 +1,14 @@
-"""Text files with a header of column names and one row per line.
+"""Reading and writing of CSV and similar text tables.
 
-Cells are separated by commas, semicolons or tabs. With semicolons or tabs, numbers may have decimal commas. The text is
-UTF-8, with or without a byte order mark. Lines that begin with ``#`` are comments before the first row of numbers, and
-errors after it. In a file without a header, the last comment is the header if it holds no numbers, as `numpy.savetxt`
-writes it. Blank lines are skipped, except within a single column, where they may stand for missing values.
+A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons or
+tabs. If the separators are semicolons or tabs, numbers may have decimal commas. The encoding is UTF-8, with or without
+a byte order mark. Lines that begin with ``#`` are comments. A comment after the first row of numbers is an error. If
+there is no header, the last comment is used as the header unless it contains numbers, because `numpy.savetxt` writes
+headers as comments. Blank lines are skipped. If there is only one column, a blank line between rows is an error,
+because it may be a missing value.
 
-Spreadsheets execute cells that begin with ``=``, ``+``, ``-`` or ``@``. Such names are written with a leading
-apostrophe, which is removed when the file is read.
+Spreadsheets interpret cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such column names are therefore
+written with a leading apostrophe, which is removed when the file is read.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
-_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas within are not separators: theta[1,2]
+_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas inside are not separators, as in theta[1,2]
 _FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
 _MISSING = ("", "NA", "<NA>", "N/A", "NULL", "null", "None")
 
 
 @dataclass
 class TextTable:
-    """A text file, read up to its header.
+    """Text table after its header has been read.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class TextTable:
     comments : list of str
         The comments before the header.
     lines : iterator of (int, str)
-        The remaining lines with their numbers.
+        The remaining lines, with their line numbers.
     """
 
     source: str
@@ -65,20 +67,20 @@ class TextTable:
     lines: Iterator[tuple[int, str]]
 
     def rows(self, used: Sequence[int], names: Sequence[str]) -> tuple[Floats, list[int]]:
-        """Return the numbers of all rows, and the line of each.
+        """Return the values of all rows, and the line number of each row.
 
         Parameters
         ----------
         used : sequence of int
-            Columns to read; the others are NaN.
+            Columns to read. Values of other columns are NaN.
         names : sequence of str
             Names of all columns, for messages.
 
         Raises
         ------
         InputError
-            If a cell is not a number, a row has another number of cells than the header, a comment follows a row, or
-            there are no rows.
+            If a cell is not a number, if a row and the header have different numbers of cells, if a comment follows a
+            row, or if there are no rows.
         """
         values, places, marks, blank = array("d"), array("q"), dict[str, int](), 0
         for line, text in self.lines:
@@ -118,7 +120,7 @@ class TextTable:
     def _write_points(self, cells: list[str], used: Sequence[int], line: int, marks: dict[str, int]) -> None:
         """Replace decimal commas by points.
 
-        ``marks`` maps each decimal mark to the line where it first occurred.
+        ``marks`` maps each decimal mark to the line of its first occurrence.
         """
         for k in used:
             for mark in ",.":
@@ -166,7 +168,7 @@ def open_table(data: bytes, source: str) -> TextTable:
 
 
 def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read CSV: a header with the names of the columns, and one draw per line.
+    """Read a sample from CSV with a header and one draw per line.
 
     Parameters
     ----------
@@ -174,12 +176,12 @@ def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     source : str
         Name of the file, for messages.
     selection : Selection
-        Cells of coordinates that are not selected may have any content.
+        Selection of columns. Cells in columns that are not selected may have any content.
 
     Raises
     ------
     InputError
-        If the table is not valid; the message names line and column.
+        If the table is not valid. The message states the line and the column.
     """
     table = open_table(data, source)
     return _sample(table, lay_out(table.header, source, selection))
@@ -191,7 +193,7 @@ def _sample(table: TextTable, layout: Columns) -> Sample:
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
-    """Read a CSV file of data; every column is numeric, and no name is reserved.
+    """Read a CSV file of numeric data, without reserved column names.
 
     Returns
     -------
@@ -202,7 +204,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
     Raises
     ------
     InputError
-        If the table is not valid, or a cell is not a finite number; the message names line and column.
+        If the table is not valid, or a cell is not a finite number. The message states the line and the column.
     """
     source = os.fspath(path)
     table = open_table(read_bytes(path, binary=True), source)
@@ -213,12 +215,12 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
 
 
 def write_csv(sample: Sample, target: str) -> bytes:
-    """Write a sample as CSV; every number reads back to the same double.
+    """Write a sample as CSV without loss of precision.
 
     Raises
     ------
     UsageError
-        If a reader of the header would not recover the names of the coordinates.
+        If the names of the coordinates could not be recovered from the header.
     """
     columns = columns_of(sample)
     text = io.StringIO()
@@ -235,7 +237,7 @@ def write_csv(sample: Sample, target: str) -> bytes:
             ".npz"
         )
     for start in range(0, len(sample), _ROWS_AT_A_TIME):
-        # tolist() gives Python numbers; their repr is the shortest text that reads back to the same double
+        # the repr of a Python number is the shortest text that is read as the same number
         cells = [map(repr, column[start : start + _ROWS_AT_A_TIME].tolist()) for column in columns.values()]
         text.writelines(",".join(row) + "\n" for row in zip(*cells, strict=True))
     return text.getvalue().encode()
@@ -251,7 +253,7 @@ def _is_number(text: str) -> bool:
 
 def _number(cell: str, column: str, line: int, source: str) -> float:
     try:
-        if "_" not in cell and cell.isascii():  # Python also accepts 1_000 and the digits of other scripts
+        if "_" not in cell and cell.isascii():  # float() also accepts 1_000 and the digits of other scripts
             return float(cell)
     except ValueError:
         pass

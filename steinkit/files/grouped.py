@@ -1,10 +1,12 @@
-"""NetCDF and Zarr, the formats of ArviZ's InferenceData, read by xarray.
+"""Reading of NetCDF and Zarr, the formats of ArviZ's InferenceData, by xarray.
 
-The draws are in the group ``posterior``, in another group that the user names, or in the root of a file without a
-posterior. A group is read like a dataset in memory (`steinkit.as_sample`). ``score:NAME`` is the score of NAME.
-``weight`` and ``cost`` are parameters, except in files that steinkit wrote, which mark them by an attribute.
+The draws are read from the group ``posterior`` or from another group that the user selects. In a file without a
+posterior, the draws may be in the root group. A group is converted like a dataset in memory (`steinkit.as_sample`). The
+variable ``score:NAME`` is the score of NAME. The variables ``weight`` and ``cost`` are parameters, except in files that
+steinkit wrote, where an attribute lists such variables.
 
-Zarr is read only. A folder does not keep the order of variables; they are sorted by name.
+Zarr folders can be read but not written. They do not preserve the order of the variables, which are therefore sorted by
+name.
 """
 
 from __future__ import annotations
@@ -24,15 +26,13 @@ from steinkit.errors import InputError, ReadingWarning, UsageError, imported
 from steinkit.files.streams import ZARR_MARKS, damage_reported, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
-# NetCDF forbids control characters, slashes and trailing blanks, HDF5 also "." and lone surrogates
+# NetCDF forbids control characters, slashes and trailing blanks; HDF5 also forbids "." and lone surrogates
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
-_AS_STORED = {"decode_times": False, "decode_timedelta": False}  # units="seconds" stays a number
+_AS_STORED = {"decode_times": False, "decode_timedelta": False}  # values with units="seconds" remain numbers
 
 
 def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws of a NetCDF 4 file.
-
-    By default these are the posterior of an InferenceData. Labels are kept.
+    """Read the draws in a NetCDF 4 file, by default its posterior.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     selection : Selection
         Variables without selected coordinates are not read.
     group : str, optional
-        Group that holds the draws. By default the posterior, or the root of a file without one.
+        Group that contains the draws. By default, the posterior, or the root group of a file without a posterior.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
 def write_netcdf(sample: Sample, target: str) -> bytes:
     """Write a sample as the group ``posterior`` of a NetCDF 4 file.
 
-    Each column is a variable.
+    Each column of the sample becomes a variable.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
 def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
     """Return the labels of the chains and of the draws within a chain.
 
-    The default is 0 for the chain, and counts from 0 for the draws.
+    By default, the label of the chain is 0, and draws are counted from 0.
     """
     chain = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
     draw = np.arange(len(sample)) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
@@ -110,9 +110,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
 
 def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws of a Zarr folder.
-
-    By default these are the posterior of an InferenceData. Labels are kept.
+    """Read the draws in a Zarr folder, by default its posterior.
 
     Parameters
     ----------
@@ -122,24 +120,24 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     selection : Selection
         Variables without selected coordinates are not read.
     group : str, optional
-        Group that holds the draws. By default the posterior, or the root of a folder without one.
+        Group that contains the draws. By default, the posterior, or the root group of a folder without a posterior.
 
     Raises
     ------
     InputError
-        If the folder is not a Zarr folder, holds no draws, is damaged, or holds pickled Python objects.
+        If the folder is not a Zarr folder, contains no draws, is damaged, or contains pickled Python objects.
     MissingDependencyError
         If xarray or zarr is not installed (``pip install -e '.[zarr]'``).
     """
     xarray, _ = _packages("Zarr", "zarr", "zarr")
     if not is_zarr(path):
         raise InputError(
-            f"{source} is not a Zarr folder: there is none of {', '.join(ZARR_MARKS)} in it; check the path"
+            f"{source} is not a Zarr folder: expected one of the files {', '.join(ZARR_MARKS)} in it; check the path"
         )
 
     def open_groups() -> Any:
         metadata = [file for name in (".zarray", "zarr.json") for file in path.rglob(name)]
-        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would run code of the file
+        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would execute code in the file
             raise InputError(f"{source} holds pickled Python objects, which are never unpickled; store numbers")
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
         found = xarray.open_groups(path, engine="zarr", **options)
@@ -149,14 +147,14 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
 
 
 def _packages(kind: str, extra: str, engine: str) -> list[Any]:
-    """Import xarray and the package that it needs for a format."""
+    """Import xarray and the package that it requires for a format."""
     return [imported(name, f"{kind} needs the package {name}, which", extra) for name in ("xarray", engine)]
 
 
 def _sample(
     open_groups: Callable[[], dict[str, Any]], kind: str, source: str, selection: Selection, group: str | None
 ) -> Sample:
-    """Return the draws in a group; ``open_groups`` returns all groups by their paths."""
+    """Return the draws in a group; ``open_groups`` returns all groups by path."""
     with damage_reported(f"{source} is not a valid {kind}"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", ReadingWarning)

@@ -1,8 +1,9 @@
-"""NumPy files: NPZ holds all parts of a sample, NPY only its points.
+"""Reading and writing of NumPy files.
 
-An NPZ file holds ``points`` of shape (n,), (n, d) or (chains, draws, d) and optionally ``weights``, ``scores``,
-``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. Arrays with one number per draw have shape (n,)
-or, with points of three dimensions, (chains, draws). Python objects are never unpickled.
+An NPZ file contains the array ``points`` of shape (n,), (n, d) or (chains, draws, d) and, optionally, ``weights``,
+``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. Arrays with one number per draw have
+shape (n,), or (chains, draws) if ``points`` has three dimensions. An NPY file contains only the points. Python objects
+are never unpickled.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "di
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read a sample from an NPZ file.
 
-    The points have shape (n, d) or (chains, draws, d). Weights, scores, cost, names, chain and draw are optional.
+    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     Raises
     ------
     InputError
-        If the archive is damaged, has no ``points``, holds an array that may be weights, or inconsistent arrays.
+        If the archive is damaged, has no array ``points``, contains an array that may be weights, or contains
+        inconsistent arrays.
     """
     archive = Archive(data, source)
     if "points" not in archive.names:
@@ -69,9 +71,9 @@ def write_npz(sample: Sample, target: str) -> bytes:
 
 
 def _arrays(sample: Sample) -> dict[str, Any]:
-    """Return the arrays of a sample.
+    """Return the arrays of a sample that an NPZ file stores.
 
-    Default names are omitted, and labels that the shape of the points implies.
+    Default names are omitted. Labels are omitted if the shape of the points determines them.
     """
     found = {entry: getattr(sample, entry) for entry in _ENTRIES if getattr(sample, entry) is not None}
     if sample.has_default_names:
@@ -85,7 +87,7 @@ def _arrays(sample: Sample) -> dict[str, Any]:
 
 
 def read_npy(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read NPY: points (n,), (n, d) or (chains, draws, d) without further arrays."""
+    """Read points of shape (n,), (n, d) or (chains, draws, d) from an NPY file."""
     weight_column((), source, selection)
     with damage_reported(f"{source} {_DAMAGED}", _REMEDY):
         points = _array(data)
@@ -98,19 +100,19 @@ def write_npy(sample: Sample, target: str) -> bytes:
     Raises
     ------
     UsageError
-        If the sample also has weights, scores, cost, names or labels of its own.
+        If the sample has other parts, such as weights or scores, which would be lost.
     """
     lost = _arrays(sample)
     points = lost.pop("points")
     if lost:
-        raise UsageError(f"{target}: NPY holds points only and would lose {', '.join(lost)}; write .npz instead")
+        raise UsageError(f"{target}: NPY stores only the points and would lose {', '.join(lost)}; write .npz instead")
     stream = io.BytesIO()
     np.save(stream, points, allow_pickle=False)
     return stream.getvalue()
 
 
 class Archive:
-    """The arrays of an NPZ archive; each is read on access.
+    """Arrays of an NPZ archive, which are read on access.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ class Archive:
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """Return the single array in the bytes of an NPY file."""
+    """Return the array in the content of an NPY file."""
     stream = io.BytesIO(data)
     array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     if stream.tell() < len(data):

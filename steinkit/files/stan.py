@@ -1,15 +1,17 @@
-"""Stan CSV, the output of CmdStan and its interfaces; read only.
+"""Reading of Stan CSV files, which CmdStan and its interfaces write.
 
-Names are converted to those of Stan's interfaces: ``theta.1`` to ``theta[1]``, ``Sigma.1.2`` to ``Sigma[1,2]`` and
-``pair:1.2`` to ``pair.1[2]``. Columns that end in ``__`` (``lp__``, ``accept_stat__``) are diagnostics; ``divergent__``
-and ``energy__`` are kept. All other columns are coordinates, including transformed parameters and generated quantities.
+Column names are converted to the names of Stan's interfaces: ``theta.1`` to ``theta[1]``, ``Sigma.1.2`` to
+``Sigma[1,2]`` and ``pair:1.2`` to ``pair.1[2]``. Columns with names that end in ``__``, such as ``lp__``, are
+diagnostics, and only ``divergent__`` and ``energy__`` are read. All other columns are coordinates, including
+transformed parameters and generated quantities.
 
-A diagnostic file of a sampler holds unconstrained draws and gradients. For every coordinate ``tau`` it has the value
-``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, including log |J| of the
-transforms. It is read as a sample with scores. Its coordinates are named ``unconstrained tau``, because the file does
-not state the transforms.
+The diagnostic file of a sampler contains unconstrained draws and gradients. For every coordinate ``tau``, it has
+columns with the value ``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, where
+log p includes the log Jacobian of the transforms. Such a file is read as a sample with scores. Its coordinates are
+named ``unconstrained tau``, because the file does not state the transforms.
 
-Warm-up draws (``save_warmup``) and the first row of variational inference, the mean of the approximation, are skipped.
+Warm-up draws (``save_warmup``) are skipped. The first row of a file from variational inference is skipped as well,
+because it is the mean of the approximation.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _SETTING = re.compile(r"^\s*(\w+)\s*=\s*(\S+)", re.MULTILINE)
 
 
 def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read Stan CSV: draws of CmdStan, without columns such as lp__.
+    """Read the draws in a Stan CSV file, without diagnostics such as lp__.
 
     Parameters
     ----------
@@ -45,31 +47,31 @@ def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     source : str
         Name of the file, for messages.
     selection : Selection
-        Coordinates have names such as ``theta[1]``.
+        Selection of columns. Coordinates have names such as ``theta[1]``.
 
     Raises
     ------
     InputError
-        If the file holds no draws after warm-up, or a value is not a finite number.
+        If the file contains no draws after warm-up, or a value is not a finite number.
     """
     found = read_stan_file(data, source)
     layout = _lay_out(found.header, source, selection)
     sample = sample_from_table(found.values, layout, source, lambda row: f"line {found.lines[row]}")
-    # the gradients are those of the potential energy, -log p
+    # the file contains gradients of the potential energy, -log p
     return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
 
 
 class StanFile(NamedTuple):
-    """Draws in a file.
+    """All columns of the draws in a Stan CSV file.
 
     Attributes
     ----------
     header : list of str
         Names of the columns as Stan writes them.
     values : ndarray, shape (n, number of columns)
-        Without warm-up.
+        Values without warm-up draws.
     lines : list of int
-        Line of the file of each row.
+        Line number of each row in the file.
     """
 
     header: list[str]
@@ -80,7 +82,7 @@ class StanFile(NamedTuple):
 def read_stan_file(data: bytes, source: str) -> StanFile:
     """Read all columns of a Stan CSV file.
 
-    Parameters and errors are those of `read_stan`.
+    The parameters and exceptions are those of `read_stan`.
     """
     table = open_table(data, source)
     settings = dict(_SETTING.findall("\n".join(table.comments)))
@@ -101,7 +103,7 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
     if settings.get("method") == "variational":
         return 1
     if settings.get("save_warmup", "0") in ("0", "false") or settings.get("algorithm") == "fixed_param":
-        return 0  # fixed_param has no warm-up, whatever num_warmup states
+        return 0  # fixed_param has no warm-up, regardless of num_warmup
     warmup = settings.get("num_warmup", settings.get("warmup", "0"))
     thin = settings.get("thin", "1")
     if not re.fullmatch(r"\d{1,9}/[1-9]\d{0,8}", f"{warmup}/{thin}"):
@@ -115,7 +117,7 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
             f"expected draws in {source}, got the output of CmdStan's log_prob, which holds gradients only"
         )
     names = [readable(name) for name in header]
-    # Stan reserves only names that end in "__": a parameter called weight is a coordinate
+    # Stan reserves only names that end in "__", so a parameter called weight is a coordinate
     meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
     weights = weight_column(names, source, selection, None)
     meanings |= {} if weights is None else {weights: "weights"}
@@ -130,16 +132,16 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
 
 
 def readable(name: str) -> str:
-    """Convert a column name of CmdStan to that of Stan's interfaces.
+    """Convert a column name of CmdStan to the name in Stan's interfaces.
 
-    ``Sigma.1.2`` becomes ``Sigma[1,2]``. The part ``pair:1`` of a tuple becomes ``pair.1``.
+    ``Sigma.1.2`` becomes ``Sigma[1,2]``. The component ``pair:1`` of a tuple becomes ``pair.1``.
     """
     parameter, index = parameter_of(name)
     return f"{parameter}[{','.join(index)}]" if index else parameter
 
 
 def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split a column name of CmdStan into parameter and index.
+    """Split a column name of CmdStan into the parameter and the index.
 
     ``Sigma.1.2`` has the index (1, 2). ``pair:1.2`` is an entry of the parameter ``pair.1``.
     """
@@ -149,9 +151,9 @@ def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def latent_columns(header: Sequence[str]) -> tuple[range, range] | None:
-    """Return the columns of coordinates and gradients, or None.
+    """Return the columns of coordinates and gradients of a diagnostic file.
 
-    Returns None if the header is not that of a diagnostic file.
+    Return None if the header is not that of a diagnostic file.
     """
     first = next((k for k, name in enumerate(header) if not name.endswith("__")), len(header))
     d, rest = divmod(len(header) - first, 3)

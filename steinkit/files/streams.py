@@ -1,7 +1,7 @@
-"""Reading and writing of bytes, JSON and TOML.
+"""Functions that read and write bytes, JSON and TOML.
 
-Sources are regular files, pipes and open streams, with or without gzip compression. Reading stops with an error at a
-limit of 4e9 bytes. The environment variable STEINKIT_MAX_BYTES changes the limit.
+Sources are regular files, pipes and open streams, with or without gzip compression. If a source is larger than 4e9
+bytes, reading stops with an error. The environment variable STEINKIT_MAX_BYTES changes this limit.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _GZIP = b"\x1f\x8b"
 _BLOCK = 2**24  # bytes
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
-ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # files in a folder of version 3 (the first) or 2
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # files in Zarr folders of version 3 (the first) and 2
 
 
 @contextmanager
 def damage_reported(message: str, remedy: str = "", error: type[SteinkitError] = InputError) -> Iterator[None]:
     """Convert any error of a library to an error of steinkit.
 
-    Libraries raise various errors for damaged files.
+    Libraries raise errors of many classes if a file is damaged.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _limit() -> float:
 
 
 def require_size(size: float, source: str) -> None:
-    """Raise InputError if a source holds more bytes than the limit."""
+    """Raise InputError if the size of a source exceeds the limit."""
     limit = _limit()
     if size > limit:
         raise InputError(
@@ -72,7 +72,7 @@ def require_size(size: float, source: str) -> None:
 
 
 def _content(stream: Any, source: str) -> bytes:
-    """Return the bytes or the UTF-8 text of a stream, within the limit."""
+    """Read the bytes of a stream, or its text encoded as UTF-8, up to the limit."""
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         content.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
@@ -83,7 +83,7 @@ def _content(stream: Any, source: str) -> bytes:
 def name_of(place: Place, standard: str) -> str:
     """Return the name of a file or stream for messages.
 
-    ``standard`` is "input" or "output".
+    The argument ``standard`` is "input" or "output".
     """
     if isinstance(place, str | os.PathLike) and place != "-":
         return os.fspath(place)
@@ -94,7 +94,7 @@ def name_of(place: Place, standard: str) -> str:
 
 
 def is_standard(place: Place) -> bool:
-    """Return whether a place is standard input or output."""
+    """Return True if a file argument denotes standard input or output."""
     if isinstance(place, str):
         return place == "-"
     return place is not None and (place is sys.stdin or place is sys.stdout)
@@ -112,7 +112,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     ----------
     source : path, "-" or open file
     binary : bool
-        True if the format is binary. Text streams are then refused.
+        True if the format is binary, in which case text streams are refused.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Return data, decompressed if they were compressed by gzip.
+    """Decompress data that were compressed by gzip; return other data unchanged.
 
     Raises
     ------
@@ -153,12 +153,12 @@ def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
     destination : path, "-" or open file
     data : bytes
     binary : bool
-        True if the format is binary. Text streams are then refused.
+        True if the format is binary, in which case text streams are refused.
 
     Raises
     ------
     OutputError
-        If writing fails. An existing file is then unchanged.
+        If writing fails. In this case, an existing file remains unchanged.
     UsageError
         If ``destination`` has another type, or is a text stream and ``binary`` is true.
     """
@@ -176,7 +176,7 @@ def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
 
 
 def _stream_of(place: Any, name: str, binary: bool, mode: str) -> Any:
-    """Return an open stream, of bytes if it has them."""
+    """Return an open stream; for standard streams, the stream of bytes."""
     stream = place
     if is_standard(place):
         standard = sys.stdin if mode == "rb" else sys.stdout
@@ -195,7 +195,7 @@ def _is_text(stream: Any) -> bool:
 
 
 def _read_path(path: Path) -> bytes:
-    """Read a regular file or a pipe; files of other kinds may never end."""
+    """Read a regular file or a pipe; other files are refused, as they may never end."""
     with damage_reported(f"{path} cannot be read", "check its permissions and its name"):
         if not path.parent.is_dir():
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")
@@ -222,7 +222,7 @@ def _write_file(path: Path, data: bytes) -> None:
         if not final.parent.is_dir():
             raise OutputError(f"{path} cannot be written: there is no folder {final.parent}; create it first")
         if final.exists() and not final.is_file():
-            final.write_bytes(data)  # a device or a pipe cannot be replaced
+            final.write_bytes(data)  # a device or a pipe cannot be replaced by a file
         else:
             _replace(final, data)
 
@@ -254,7 +254,7 @@ def parse_json(data: bytes | str, source: str) -> Any:
     Raises
     ------
     InputError
-        If it is not JSON, or contains NaN or an infinity.
+        If the document is not valid JSON, or contains NaN or infinity.
     """
     with damage_reported(f"{source} is not valid JSON"):
         return json.loads(data, parse_constant=_constant)
@@ -276,17 +276,17 @@ def parse_toml(data: bytes, source: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is not TOML.
+        If the document is not valid TOML.
     """
     with damage_reported(f"{source} is not valid TOML"):
         return tomllib.loads(data.decode("utf-8-sig"))
 
 
 def as_json(document: dict[str, Any]) -> str:
-    """Return a document as JSON in printable ASCII; numbers keep every bit."""
+    """Return a document as JSON in printable ASCII, with numbers at full precision."""
     return json.dumps(document, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def is_zarr(path: Path) -> bool:
-    """Return whether a path is a folder that holds Zarr groups."""
+    """Return True if a path is a folder that contains Zarr groups."""
     return path.is_dir() and any((path / mark).is_file() for mark in ZARR_MARKS)

@@ -253,7 +253,7 @@ def test_other_labels_are_written_as_they_are(chain: list[int], draw: list[int])
     ],
 )
 def test_npy_refuses_samples_that_it_cannot_hold(parts: dict[str, Any], lost: str) -> None:
-    with pytest.raises(UsageError, match=rf"s\.npy: NPY holds points only and would lose {lost}; write \.npz"):
+    with pytest.raises(UsageError, match=rf"s\.npy: NPY stores only the points and would lose {lost}; write \.npz"):
         write_npy(Sample(points=[1.0, 2.0], **parts), "s.npy")
 
 

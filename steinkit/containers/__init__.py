@@ -1,1 +1,1 @@
-"""Draws in objects of xarray, ArviZ and pandas, and in dicts of arrays."""
+"""Conversion of draws in objects of other packages to samples."""

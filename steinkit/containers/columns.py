@@ -1,14 +1,15 @@
-"""Meaning of the columns of a table, the same in files and data frames.
+"""Interpretation of the columns of a table in a file or a data frame.
 
 ``weight``, ``cost``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the coordinate NAME.
-Columns that samplers add are labels or are ignored. All others are coordinates, in the order of the table.
+Columns that samplers add to the draws are interpreted as labels or are ignored. All other columns are coordinates, in
+the order of the table.
 
-posterior, cmdstanr and tidybayes number draws in ``.chain``, ``.iteration`` and ``.draw``, CmdStanPy in ``chain__``,
-``iter__`` and ``draw__``. Names that end in ``__`` are reserved by Stan. ``write.csv`` of R adds row names in a first
-column without a name, which pandas calls ``Unnamed: 0``.
+The R packages posterior, cmdstanr and tidybayes number the draws in the columns ``.chain``, ``.iteration`` and
+``.draw``. CmdStanPy uses ``chain__``, ``iter__`` and ``draw__``. Stan reserves names that end in ``__``. The function
+``write.csv`` of R adds row names in a first column without a name, which pandas calls ``Unnamed: 0``.
 
-Weights must not be lost: a column with a name such as ``w`` or ``logwt`` is an error until the user states whether it
-holds the weights.
+Weights must not be lost. A column with a name such as ``w`` or ``logwt`` is therefore an error unless the user states
+whether it contains the weights.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from steinkit.sample import Floats, Integers, Sample
 LABELS = ("chain", "draw")
 SCORE = "score:"
 DIAGNOSTICS = {"divergent__": "divergent", "energy__": "energy"}
-"""Columns of a Hamiltonian sampler, with the attributes of `Sample` that hold them."""
+"""Diagnostic columns of Stan, with the corresponding attributes of `Sample`."""
 PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", **DIAGNOSTICS}
-"""Columns with one number per draw, with the attributes of `Sample` that hold them."""
+"""Columns with one number per draw, with the corresponding attributes of `Sample`."""
 
 _ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
 _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # Stan counts from 1
-_LABELS = {  # if a header has several of these names, the first one counts
+_LABELS = {  # if a header has several of these names, the first one is used
     "divergent": ("divergent__", "diverging"),
     "energy": ("energy__",),
     "chain": (".chain", "chain__"),
@@ -54,7 +55,7 @@ _WEIGHTS = (
     *("normalizedweight", "normalizedweights", "multiplicity", "lw", "logw", "logwt", "logweight", "logweights"),
     *("logimportanceweight", "logimportanceweights"),
 )
-_SMALLEST = 1e-100  # relative to the largest weight; smaller ones change no result
+_SMALLEST = 1e-100  # relative to the largest weight; smaller weights do not affect results
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,12 @@ class Selection:
     Attributes
     ----------
     columns : sequence of str, optional
-        Coordinates to keep, in this order. All by default.
+        Coordinates to keep, in this order. By default, all coordinates are kept.
     weights : str, optional
-        Column of the weights, or "none". By default a column with the reserved name.
+        Name of the column with the weights, or "none". By default, a column with the reserved name.
     is_joined : bool
-        True if several tables make one sample. Log weights are then refused, because each is scaled separately.
+        True if several tables are joined to one sample. Log weights are then refused, because they are scaled
+        separately in each table.
 
     Raises
     ------
@@ -93,7 +95,7 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Columns:
-    """The content of each column of a table.
+    """Interpretation of the columns of a table.
 
     Attributes
     ----------
@@ -102,11 +104,11 @@ class Columns:
     names : tuple of str
         Names of the coordinates.
     coordinates, scores : tuple of int
-        Columns of the coordinates and of their scores. `scores` is empty without scores.
+        Columns of the coordinates and of their scores. `scores` is empty if there are no scores.
     fields : dict of str to int
-        Columns of the weights, costs, labels and diagnostics, by the attributes of `Sample` that hold them.
+        Columns of the weights, costs, labels and diagnostics, by the corresponding attributes of `Sample`.
     taken : dict of str to str
-        Interpretation of the columns that samplers add; empty for columns that are ignored.
+        Interpretation of the columns that samplers add. It is empty for columns that are ignored.
     """
 
     header: tuple[str, ...]
@@ -135,14 +137,14 @@ def lay_out(
         Name of the table, for messages.
     selection : Selection
     meanings : dict of str to str, optional
-        Names that are not coordinates, with the attributes of `Sample` that hold them, or "" to ignore a column. By
-        default the reserved names and the columns that samplers add.
+        Columns that are not coordinates, with the corresponding attributes of `Sample`, or "" for columns to ignore. By
+        default, the reserved names and the columns that samplers add.
 
     Raises
     ------
     InputError
-        If a name is empty or repeated, a column may hold weights, no column is a coordinate, or only some coordinates
-        have scores.
+        If a name is empty or repeated, if a column may contain weights, if no column is a coordinate, or if only some
+        coordinates have scores.
     """
     taken: dict[str, str] = {}
     if meanings is None:
@@ -169,19 +171,19 @@ def lay_out(
 
 
 def _key(name: str) -> str:
-    """Return a name of weights in lower case, without dots and underscores."""
+    """Return a name in lower case, without dots, underscores and blanks."""
     return re.sub(r"[._ ]", "", name).lower()
 
 
 def may_hold_weights(name: str) -> bool:
-    """Return whether a name is one of weights or log weights."""
+    """Return True if a column with this name may contain weights or log weights."""
     return _key(name) in _WEIGHTS
 
 
 def weight_column(
     names: Sequence[str], source: str, selection: Selection, known: Collection[str] | None = ("weight", ".log_weight")
 ) -> str | None:
-    """Return the column that holds the weights, or None.
+    """Return the name of the column that contains the weights, or None.
 
     Parameters
     ----------
@@ -191,13 +193,13 @@ def weight_column(
         Name of the table, for messages.
     selection : Selection
     known : collection of str or None
-        Names that always mean weights. Other names of weights must be confirmed by the user. None if all names are
-        parameters, and only the user names weights.
+        Names of columns that always contain weights. The user must confirm other names that suggest weights. If None,
+        all names are parameters, and only the user can select weights.
 
     Raises
     ------
     InputError
-        If a column may hold weights, the selected one does not exist, or one of several tables of a sample has log
+        If a column may contain weights, if the selected column does not exist, or if one of several tables has log
         weights.
     """
     found = selection.weights
@@ -229,7 +231,8 @@ def _is_logarithmic(name: str) -> bool:
 def weights_from(values: NDArray[Any], name: str, source: str) -> NDArray[Any]:
     """Return the weights in a column; log weights are exponentiated.
 
-    The largest weight is then 1, and weights below 1e-100 are set to 0. A warning reports it.
+    Exponentiated weights are scaled to the maximum 1, and weights below 1e-100 are set to 0. A warning reports the
+    exponentiation.
 
     Raises
     ------
@@ -277,7 +280,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
 def split(column: str) -> tuple[str, tuple[str, ...]]:
     """Split a column name into the parameter's name and the index.
 
-    The names ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. For other names the index is empty.
+    Names such as ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. The index of other names is empty.
     """
     found = _BRACKETS.fullmatch(column)
     if found:
@@ -296,24 +299,24 @@ def sample_from_table(
 ) -> Sample:
     """Convert a table to a sample.
 
-    A warning reports how the columns that samplers add were interpreted.
+    A warning states how the columns that samplers add were interpreted.
 
     Parameters
     ----------
     values : ndarray, shape (n, number of columns)
-        Only `Columns.used` is read. The sample may keep the array.
+        Values of the table. Only the columns in `Columns.used` are used. The sample may share memory with the array.
     columns : Columns
     source : str
         Name of the table, for messages.
     where : callable, int -> str
-        Name of a row for messages, such as ``"line 18"``.
+        Function that returns the name of a row for messages, such as ``"line 18"``.
     **fields : ndarray, shape (n,), or None
         Attributes of `Sample` that are not columns.
 
     Raises
     ------
     InputError
-        If a value is not valid; the message names row and column.
+        If a value is not valid. The message states the row and the column.
     """
     _tell_taken(columns.taken)
     places = {name: (k,) for name, k in columns.fields.items()}
@@ -342,7 +345,7 @@ def sample_from_table(
 def columns_of(
     sample: Sample, reserved: Collection[str] = (*LABELS, *PER_DRAW_COLUMNS)
 ) -> dict[str, Floats | Integers]:
-    """Return a sample as columns.
+    """Return the parts of a sample as named columns.
 
     The columns are labels, coordinates, scores, weights, cost and diagnostics.
 
@@ -367,9 +370,9 @@ def columns_of(
 
 
 def require_distinct(header: Sequence[str], source: str, unnamed: int | None = None) -> None:
-    """Require column names that are not empty and are distinct.
+    """Raise InputError if a column name is empty or repeated.
 
-    The column number ``unnamed`` may have an empty name. Raises InputError otherwise.
+    The column with the index ``unnamed`` may have an empty name.
     """
     for k, name in enumerate(header):
         if not name and k != unnamed:
@@ -379,7 +382,7 @@ def require_distinct(header: Sequence[str], source: str, unnamed: int | None = N
 
 
 def first_repeated(names: Sequence[str]) -> str | None:
-    """Return the first name that occurs twice, or None."""
+    """Return the first name that occurs more than once, or None."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
@@ -392,7 +395,7 @@ def unnamed_column(source: str, position: int) -> InputError:
 
 
 def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -> None:
-    """Raise InputError unless an array holds real numbers without masked entries."""
+    """Raise InputError unless an array contains only unmasked real numbers."""
     if values.dtype.kind not in "fiub":
         raise InputError(f"{source}: expected real numbers in {what}, got {values.dtype}; {remedy}")
     masked = int(np.sum(values.mask)) if isinstance(values, np.ma.MaskedArray) else 0
@@ -401,7 +404,7 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
 
 
 def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
-    """Return the column of each coordinate's score; empty without scores."""
+    """Return the columns of the scores of the coordinates; empty without scores."""
     expected = dict.fromkeys(SCORE + name for name in names)
     found = dict.fromkeys(name for name in position if name.startswith(SCORE))
     if not found:
@@ -418,11 +421,9 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
 
 
 def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weights: str | None) -> dict[str, str]:
-    """Return the meanings of the columns that samplers add.
+    """Return the interpretations of the columns that samplers add.
 
-    The meaning of an ignored column is empty.
-
-    Columns that the user selects are coordinates.
+    The interpretation of an ignored column is empty. Columns that the user selects are coordinates.
     """
     named = {*(columns or ()), weights}
     free = [name for name in header if name not in named]
@@ -440,7 +441,7 @@ def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weigh
 def _tell_taken(taken: Mapping[str, str]) -> None:
     """Warn how the columns that samplers add were interpreted.
 
-    The text does not name the file, which avoids repetitions for the files of several chains.
+    The message does not contain the name of the file, so it is not repeated for every file of a chain.
     """
     taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:

@@ -1,7 +1,7 @@
-"""Draws by the names of their parameters, and their conversion to a sample.
+"""Draws by the names of parameters, and their conversion to a sample.
 
-The columns of a parameter are named ``theta[Choate]`` or ``Sigma[0,1]``. Columns of a table, including Stan's
-``theta.1.2``, are gathered into parameters.
+The columns of a parameter have names such as ``theta[Choate]`` or ``Sigma[0,1]``. Conversely, such columns of a table,
+and names such as ``theta.1.2`` in Stan, are combined into parameters.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Variable:
 
     @property
     def is_numbered(self) -> bool:
-        """True if the labels of all axes count from 0, or all from 1."""
+        """True if the labels of all axes are 0, 1, ..., or if all are 1, 2, ...."""
         return self.labels in (positions(self.shape), positions(self.shape, 1))
 
     def has_labels(self, labels: Labels) -> bool:
-        """Return whether the entries have these labels along every axis, in any order."""
+        """Return True if the axes have these labels in any order."""
         return [sorted(own) for own in self.labels] == [sorted(others) for others in labels]
 
     def in_order(self, labels: Labels) -> Variable:
-        """Return the draws with the entries in the order of other labels.
+        """Return the draws with their entries in the order of the given labels.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Variable:
 def indexed(name: str, labels: Labels) -> tuple[str, ...]:
     """Return the names of an array's entries in C order.
 
-    A scalar is named ``x``; entries are named ``x[0]`` or ``x[a,b]``.
+    The name of a scalar is ``x``. Entries have names such as ``x[0]`` or ``x[a,b]``.
     """
     return tuple(f"{name}[{','.join(index)}]" if index else name for index in product(*labels))
 
@@ -100,7 +100,7 @@ def positions(shape: Sequence[int], first: int = 0) -> Labels:
 
 @dataclass(frozen=True)
 class Entries:
-    """The columns of one parameter.
+    """Columns of the entries of one parameter.
 
     Attributes
     ----------
@@ -121,11 +121,11 @@ def gather(
     known: Container[str] = (),
     split: Callable[[str], tuple[str, tuple[str, ...]]] = split,
 ) -> list[Entries]:
-    """Gather columns into parameters, in the order of their first columns.
+    """Combine columns into parameters, in the order of their first columns.
 
-    Columns remain separate parameters if their indices do not fill a rectangle, if another column has their name
-    without an index, or if their full name is known. Axes that are numbered from 0 or 1 are sorted by number; other
-    labels keep their order.
+    Columns remain separate parameters if their indices do not form a complete array, if another column has the same
+    name without an index, or if the full name is in `known`. If the labels of an axis are consecutive numbers from 0 or
+    1, they are sorted. Other labels keep their order.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ def gather(
     known : container of str
         Names of parameters that are not split.
     split : callable, str -> (str, tuple of str)
-        Splits the name of a column into the name of the parameter and the index.
+        Function that splits the name of a column into the name of the parameter and the index.
     """
     together: dict[str, dict[tuple[str, ...], int]] = {}
     for position, column in enumerate(columns):
         name, index = (column, ()) if column in known else split(column)
         if index in together.get(name, {}):
-            name, index = column, ()  # theta[1] and theta.1
+            name, index = column, ()  # both theta[1] and theta.1 exist
         together.setdefault(name, {})[index] = position
     found = []
     for name, places in together.items():
@@ -154,7 +154,7 @@ def gather(
 def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
     """Return the labels along each axis, or None.
 
-    Returns None unless every combination of labels occurs once.
+    Return None unless every combination of labels occurs exactly once.
     """
     if len(set(map(len, indices))) > 1:
         return None
@@ -169,22 +169,23 @@ def _ordered(labels: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NamedDraws:
-    """Draws of named parameters; the draws of each are read on demand.
+    """Draws of named parameters, which are read on demand.
 
     Attributes
     ----------
     source : str
         Name of the container, for messages.
     labels : mapping of str to tuple of tuple of str
-        Labels along the axes of each parameter, in the container's order. An unnamed parameter has the empty name.
+        Labels along the axes of each parameter, in the order of the container. The name of an unnamed parameter is
+        empty.
     lead : tuple of int
-        Numbers of chains and of draws per chain.
+        Number of chains, and number of draws per chain.
     read : callable, str -> ndarray, shape (chains, draws, *shape)
-        Returns the draws of one parameter.
+        Function that returns the draws of one parameter.
     chain, draw : ndarray of int, shape (chains * draws,), optional
-        Labels of each draw.
+        Chain label and draw label of each draw.
     per_draw : dict of str to ndarray, shape (chains * draws,)
-        Weights, cost, divergent and energy, as in `Sample`.
+        The attributes ``weights``, ``cost``, ``divergent`` and ``energy`` of `Sample`.
     unlabelled : collection of str
         Parameters with default labels. Labels of a model are assigned to them by position.
     """
@@ -204,7 +205,7 @@ class NamedDraws:
         Raises
         ------
         InputError
-            If they are not real numbers.
+            If the draws are not real numbers.
         """
         values = self.read(name)
         require_numbers(values, f'variable "{name}"', self.source, "select others with columns= (--columns)")
@@ -213,7 +214,7 @@ class NamedDraws:
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the names of a parameter's columns.
 
-        Columns of an unnamed parameter have its labels as names, or ``x1, x2, ...``.
+        The names of the columns of an unnamed parameter are its labels or ``x1, x2, ...``.
         """
         labels = self.labels[name]
         if name:
@@ -223,12 +224,12 @@ class NamedDraws:
         return default_names(len(plain)) if unnamed else tuple(each.strip("[]") for each in plain)
 
     def with_weights(self, selection: Selection) -> NamedDraws:
-        """Return the draws with the selected variable, if any, as their weights.
+        """Return the draws with the selected variable, if any, as weights.
 
         Raises
         ------
         InputError
-            If there is no such variable with one number per draw, or it does not hold weights.
+            If there is no such variable with one number per draw, or if its values are not valid weights.
         """
         scalars = [name for name, labels in self.labels.items() if labels == ()]
         weights = weight_column(scalars, self.source, selection, None)

@@ -1,9 +1,8 @@
-"""Draws in objects of xarray, ArviZ, emcee and PyStan.
+"""Conversion of objects of xarray, ArviZ, emcee and PyStan.
 
-The objects are recognized by their attributes.
-
-The draws of a dataset are the variables with the dimension ``draw``, and ``chain`` if there are several chains, or with
-the stacked dimension that ``arviz.extract`` makes of both. Other variables are ignored.
+Objects are recognized by their attributes. The parameters in a dataset are the variables with the dimensions ``chain``
+and ``draw``, with only ``draw``, or with the stacked dimension that ``arviz.extract`` creates from both. Other
+variables are ignored.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
 LABELS_MARK = "steinkit_labels"
-"""Attribute of datasets written by steinkit, with those of the names chain and draw that are labels of the sample."""
+"""Attribute of datasets written by steinkit that states whether the sample has the labels chain and draw."""
 PER_DRAW_MARK = "steinkit_reserved"
-"""Attribute of datasets written by steinkit, with the names of the variables that are not parameters."""
+"""Attribute of datasets written by steinkit that lists the variables other than parameters."""
 _POSTERIOR, _STATS = "posterior", "sample_stats"
 _STATISTICS = {"diverging": "divergent", "energy": "energy"}
-"""Variables of ArviZ with statistics of a sampler, and the attributes of `Sample` that hold them."""
+"""Sampler statistics of ArviZ, with the corresponding attributes of `Sample`."""
 
 
 def is_xarray(draws: Any) -> bool:
-    """Return whether an object is an InferenceData, DataTree, Dataset or DataArray."""
+    """Return True for an InferenceData, DataTree, Dataset or DataArray."""
     return is_tree(draws) or isinstance(getattr(draws, "data_vars", None), Mapping) or _is_array(draws)
 
 
 def is_tree(draws: Any) -> bool:
-    """Return whether an object is an InferenceData or DataTree, which have groups."""
+    """Return True for an InferenceData or DataTree, which have groups."""
     return hasattr(draws, "groups") and (callable(draws.groups) or hasattr(draws, "children"))
 
 
@@ -73,12 +72,12 @@ def _groups(tree: Any) -> dict[str, Any]:
 
 
 def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraws:
-    """Return the draws of a group, with the divergences and energies of a posterior.
+    """Return the draws in a group; for a posterior, with divergences and energies.
 
     Parameters
     ----------
     groups : dict of str to Dataset
-        The empty name is that of the root, which may be the posterior itself.
+        Datasets of the groups. The name of the root group is empty, and the root group may be the posterior itself.
     group : str
     source : str
         Name of all groups together, for messages.
@@ -96,7 +95,7 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
         raise InputError(f'{source} has no group "{group}"{hint}')
     draws = from_dataset(groups[group], f"group {group} of {source}")
     if group == _POSTERIOR and _STATS in groups:
-        with suppress(InputError):  # without statistics of draws
+        with suppress(InputError):  # the group contains no statistics of draws
             names = [name for name in _STATISTICS if name in groups[_STATS].data_vars]
             stats = from_dataset(groups[_STATS][names], _STATS)
             if all(np.array_equal(getattr(draws, each), getattr(stats, each)) for each in ("chain", "draw")):
@@ -105,9 +104,10 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
 
 
 def from_dataset(dataset: Any, source: str) -> NamedDraws:
-    """Return the draws of a Dataset; ``source`` is its name in messages.
+    """Return the draws of a Dataset.
 
-    If ``diverging`` has one entry per draw, it and ``energy`` are statistics of a sampler.
+    ``source`` is the name of the dataset in messages. If the variable ``diverging`` has one entry per draw,
+    ``diverging`` and ``energy`` are treated as sampler statistics.
     """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
@@ -166,9 +166,9 @@ def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, An
 
 
 def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
-    """Return the labels along a variable's own axes.
+    """Return the labels along the axes of a variable other than chain and draw.
 
-    Positions are returned if the labels do not distinguish the entries.
+    If the labels do not distinguish the entries, positions are returned instead.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
     labels = tuple(_along(dataset, dim) for dim in own)
@@ -177,15 +177,15 @@ def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
 
 
 def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
-    """Return the labels along an axis, or positions if the labels are not distinct."""
+    """Return the labels along an axis, or positions if labels are repeated."""
     labels = tuple(each.decode() if isinstance(each, bytes) else str(each) for each in dataset[dim].values)
     return labels if len(set(labels)) == len(labels) else positions([len(labels)])[0]
 
 
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
-    """Return True if a variable's own axes have default coordinates or none.
+    """Return True if the axes of a variable have no labels or only default labels.
 
-    The defaults of ArviZ count positions from 0. Their order does not matter.
+    The default labels of ArviZ are 0, 1, ..., in any order.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
     return all(
@@ -196,20 +196,20 @@ def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
 
 
 def is_ensemble(draws: Any) -> bool:
-    """Return whether an object is an EnsembleSampler of emcee or one of its backends."""
+    """Return True for an EnsembleSampler of emcee or one of its backends."""
     return callable(getattr(draws, "get_chain", None))
 
 
 def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int) -> Sample:
-    """Return the walkers of an ensemble as chains.
+    """Convert the walkers of an ensemble to the chains of a sample.
 
     Parameters
     ----------
     sampler : emcee.EnsembleSampler or a backend of it
     names : sequence of str, optional
-        Names of the coordinates. By default those of the sampler.
+        Names of the coordinates. By default, the names that the sampler defines.
     **kept
-        ``discard`` and ``thin`` of `get_chain`.
+        The arguments ``discard`` and ``thin`` of `get_chain`.
 
     Raises
     ------
@@ -237,16 +237,15 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
 
 
 def is_stan_fit(draws: Any) -> bool:
-    """Return whether an object is a fit of PyStan."""
+    """Return True for a fit of PyStan."""
     return all(hasattr(draws, name) for name in ("param_names", "constrained_param_names", "num_chains", "num_warmup"))
 
 
 def from_stan_fit(fit: Any) -> NamedDraws:
     """Return the draws of a PyStan fit after warm-up.
 
-    Labels count from 1, as in Stan.
-
-    Arrays of a fit have shape (*shape, draws * chains), with the chains interleaved.
+    Labels are numbered from 1, as in Stan. The arrays of a fit have shape (*shape, draws * chains), with interleaved
+    chains.
     """
     warmup, draws = stan_fit_lengths(fit)
     shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
@@ -269,8 +268,5 @@ def from_stan_fit(fit: Any) -> NamedDraws:
 
 
 def stan_fit_lengths(fit: Any) -> tuple[int, int]:
-    """Return the number of warm-up draws and of other draws per chain.
-
-    Only saved warm-up draws are counted.
-    """
+    """Return the number of saved warm-up draws and of other draws per chain."""
     return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)

@@ -1,8 +1,7 @@
 """Conversion of arrays, data frames and other objects to samples.
 
-Packages that define the objects are not imported.
-
-Columns of a data frame have the same meaning as in CSV files. The levels chain and draw of its index are columns.
+The packages that define the objects are not imported. Columns of a data frame have the same meaning as in CSV files.
+The levels ``chain`` and ``draw`` of an index are treated as columns.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DrawsLike: TypeAlias = Any
 """Input of `as_sample`: a Sample, array_like, or an object of another package."""
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
-_CORRELATED = 5.0  # standard errors of an autocorrelation, above which neighbors are dependent
+_CORRELATED = 5.0  # neighbors are dependent if their correlation exceeds this number of standard errors
 _SOURCE = "the sample"
 _AMBIGUOUS = 'State dims=("chain", "draw") or dims=("draw", "chain") of as_sample(draws, dims=...)'
 
@@ -49,38 +48,41 @@ def as_sample(
 ) -> Sample:
     """Convert draws to a `Sample`.
 
-    All functions with the parameter ``draws`` accept the same objects.
+    All functions with a parameter ``draws`` accept the same objects.
 
     Parameters
     ----------
     draws : Sample, array_like, dict of array_like, data frame, or object of xarray, ArviZ, emcee, PyStan or CmdStanPy
         - An array has shape (n,), (n, d) or (chains, draws, d).
-        - A dict has one array per parameter. The leading axis of each counts the draws.
+        - A dict has one array per parameter. The first axis of each array counts the draws.
         - A data frame has one row per draw. Its columns ``chain``, ``draw``, ``weight`` and ``cost`` are reserved,
           and ``score:NAME`` is the score of NAME, as in CSV files.
         - Variables of an InferenceData, DataTree, Dataset or DataArray have the dimensions ``chain`` and ``draw``, or
           only ``draw``, in any position. Labels of further dimensions become part of the names: ``theta[Choate]``.
-        - The walkers of an emcee EnsembleSampler, or of a backend of it, are chains.
+        - Each walker of an emcee EnsembleSampler, or of one of its backends, is a chain.
     group : str, default "posterior"
         Group of an InferenceData or DataTree.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
-        Leading axes of an array, or of all arrays of a dict: ("draw", "chain") for arrays (steps, walkers, d) of emcee.
+        Leading axes of an array, or of all arrays of a dict; for example, ("draw", "chain") for the shape (steps,
+        walkers, d) of emcee.
     columns : sequence of str, optional
-        Coordinates to keep, in this order; ``"theta"`` selects all entries of theta. All by default.
+        Coordinates to keep, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
+        kept.
     weights : str, optional
-        Column or variable with the weights of the draws, or "none" if they have equal weights. By default ``weight``
-        of a data frame. Log weights, with a name such as ``logw``, are exponentiated.
+        Name of the column or variable with the weights of the draws, or "none" if the draws have equal weights. By
+        default, the column ``weight`` of a data frame contains the weights. Log weights, with a name such as ``logw``,
+        are exponentiated.
 
     Returns
     -------
     Sample
-        The input itself if it is a sample and all columns are kept.
+        The converted draws. A sample is returned unchanged if all columns are kept.
 
     Raises
     ------
     InputError
-        If there are no draws, the axes are ambiguous, a column may hold weights, or values are masked or not real
-        numbers.
+        If there are no draws, if the axes are ambiguous, if a column may contain weights, or if values are masked or
+        are not real numbers.
     UsageError
         If an option does not apply to this kind of draws.
 
@@ -105,16 +107,17 @@ def read_draws(
     dims: Sequence[str] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> NamedDraws:
-    """Return draws by the names of their parameters.
+    """Read draws as arrays by the names of parameters.
 
     Parameters
     ----------
     draws : object
-        As in `as_sample`. Columns ``theta[a]``, ``theta[b]``, or Stan's ``theta.1``, ``theta.2``, are one parameter.
+        As in `as_sample`. Columns such as ``theta[a]`` and ``theta[b]``, or ``theta.1`` and ``theta.2`` in Stan, are
+        entries of one parameter.
     group, dims : optional
         As in `as_sample`.
     shapes : dict of str to tuple of int, optional
-        Shapes of one draw of a model's parameters. They determine the leading axes of a dict of arrays.
+        Shape of one draw of each parameter of a model. The shapes determine the leading axes of a dict of arrays.
 
     Raises
     ------
@@ -132,17 +135,14 @@ def _read(
     selection: Selection,
     shapes: Mapping[str, tuple[int, ...]] | None,
 ) -> NamedDraws | Sample:
-    """Return draws by parameter if the container names parameters.
-
-    Other draws are returned as a sample.
-    """
+    """Return draws by parameter if possible, and as a sample otherwise."""
     dims = require_dims(dims)
     kind = type(draws).__name__
     require_type(str, "the name of a group", group=group)
     if group != "posterior" and not objects.is_tree(draws):
         raise UsageError(f"group= selects a group of an InferenceData or DataTree; got {kind}")
     if not isinstance(draws, Sample | np.ndarray):
-        for method in ("to_sample", "draws_pd"):  # results of steinkit's samplers, and fits of CmdStanPy
+        for method in ("to_sample", "draws_pd"):  # results of samplers of steinkit, and fits of CmdStanPy
             draws = getattr(draws, method)() if callable(getattr(draws, method, None)) else draws
         if objects.is_xarray(draws):
             draws = objects.from_xarray(draws, group)
@@ -166,7 +166,7 @@ def _read(
 def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return ``dims`` as a tuple or None.
 
-    Raises UsageError unless it is None or one of `DIMS`.
+    Raises UsageError unless ``dims`` is None or one of `DIMS`.
     """
     if dims is None:
         return None
@@ -177,11 +177,11 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def as_array(draws: Any, what: str) -> NDArray[Any]:
-    """Convert draws to an array, which keeps its mask.
+    """Convert draws to an array, and keep a mask.
 
-    ``what`` is the name of the draws in messages, in the plural.
+    ``what`` is the plural name of the draws in messages.
     """
-    if isinstance(draws, list | tuple):  # NumPy joins arrays without their masks
+    if isinstance(draws, list | tuple):  # NumPy discards masks when it joins arrays
         require_unmasked(draws, what)
         for each in draws:
             if isinstance(each, Mapping) or hasattr(each, "coords") or hasattr(each, "columns"):
@@ -206,12 +206,12 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
 def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
     """Convert an array of draws to a sample.
 
-    The shape is (n,), (n, d) or (chains, draws, d), or the leading axes are ``dims``.
+    By default, the array has shape (n,), (n, d) or (chains, draws, d). ``dims`` specifies other leading axes.
 
     Raises
     ------
     InputError
-        If the first axis seems to count steps of chains.
+        If the first axis appears to count the steps of chains.
     """
     array = as_array(draws, "draws")
     require_numbers(array, f"the {type(draws).__name__}", "draws", "convert it")
@@ -236,12 +236,12 @@ def from_mapping(
 ) -> NamedDraws:
     """Convert a dict of arrays to draws by parameter.
 
-    ``shapes`` of one draw of some parameters determine the number of leading axes.
+    If ``shapes`` contains the shapes of one draw of some parameters, these determine the number of leading axes.
 
     Raises
     ------
     InputError
-        If the arrays have different leading axes, the axes are ambiguous, or an array may hold weights.
+        If the arrays have different leading axes, if the axes are ambiguous, or if an array may contain weights.
     """
     source = f"the {type(draws).__name__}"
     arrays = {str(name): _entry(name, values, source) for name, values in draws.items()}
@@ -260,7 +260,7 @@ def from_mapping(
         found = listed([f"{name} {each.shape}" for name, each in arrays.items()])
         raise InputError(f"{source}: expected arrays with the same {' and '.join(dims)} axes in front, got {found}")
     scalars = [name for name, each in arrays.items() if each.ndim == len(dims) and name not in known]
-    weight_column(scalars, source, selection, ())  # an array that may hold weights is an error
+    weight_column(scalars, source, selection, ())  # raises an error if an array may contain weights
     arrays = {name: _chains_first(each, dims) for name, each in arrays.items()}
     lead = next(iter(arrays.values())).shape[:2]
     chain, draw = (None, None) if len(dims) == 1 else row_labels(range(lead[0]), range(lead[1]))
@@ -276,7 +276,7 @@ def from_mapping(
 
 
 def _chains_first(array: NDArray[Any], dims: tuple[str, ...]) -> NDArray[Any]:
-    """Return draws of shape (chains, draws, ...); ``dims`` names their leading axes."""
+    """Convert draws with the leading axes ``dims`` to shape (chains, draws, ...)."""
     if len(dims) == 1:
         return array[None]
     return array.swapaxes(0, 1) if dims == ("draw", "chain") else array
@@ -294,7 +294,7 @@ def _entry(name: Any, values: Any, source: str) -> NDArray[Any]:
 def _dims_by_shapes(
     arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> tuple[str, ...]:
-    """Return one or two leading dimensions that match the shapes of a model."""
+    """Return the leading dimensions that remain for given shapes of one draw."""
     leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
     if leads not in ({1}, {2}):
         found = listed([f"{name} {each.shape}, one draw {shapes[name]}" for name, each in arrays.items()])
@@ -306,9 +306,9 @@ def _dims_by_shapes(
 
 
 def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
-    """Reject arrays that seem to have the axes (chains, draws).
+    """Raise InputError if arrays appear to have the leading axes (chains, draws).
 
-    Such arrays have a common second axis that is longer than the first.
+    All arrays then have a common second axis that is longer than the first axis.
     """
     first, *others = {array.shape[:2] for array in arrays.values()}
     if others or len(first) < 2:
@@ -325,9 +325,8 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
 def _require_chains_lead(array: NDArray[Any], what: str) -> None:
     """Warn about arrays with more chains than draws.
 
-    Raises InputError if neighbors along the axis of the chains are correlated.
-
-    Arrays of emcee, (steps, walkers, d), would otherwise be read with one chain per step.
+    Raises InputError if neighbors along the axis of the chains are correlated. Otherwise, arrays of emcee, with shape
+    (steps, walkers, d), would be read with one chain per step.
     """
     chains, draws = array.shape[:2]
     if chains <= draws:
@@ -343,9 +342,9 @@ def _require_chains_lead(array: NDArray[Any], what: str) -> None:
 
 
 def _autocorrelation(values: Floats) -> float:
-    """Return the largest correlation of neighbors along the first axis.
+    """Return the correlation of neighbors along the first axis.
 
-    The maximum is over the last axis.
+    The result is the maximum over the last axis.
     """
     deviations = values - values.mean(axis=(0, 1))
     squares = (deviations**2).sum(axis=(0, 1))
@@ -354,7 +353,7 @@ def _autocorrelation(values: Floats) -> float:
 
 
 def is_frame(draws: Any) -> bool:
-    """Return whether an object is a data frame, or one column of it."""
+    """Return True if an object is a data frame or a column of a data frame."""
     return _is_series(draws) or all(hasattr(draws, name) for name in ("columns", "__len__", "__getitem__"))
 
 
@@ -368,7 +367,7 @@ def from_frame(frame: Any, selection: Selection) -> Sample:
     Raises
     ------
     InputError
-        If a column is not numeric, a name is not a string, or there are several rows per draw.
+        If a column is not numeric, if a name is not a string, or if there are several rows per draw.
     """
     if _is_series(frame):
         frame = frame.to_frame()
@@ -385,9 +384,10 @@ def from_frame(frame: Any, selection: Selection) -> Sample:
 
 
 def _columns(frame: Any, source: str) -> dict[str, Any]:
-    """Return the levels chain and draw of the index, and the columns by name.
+    """Return the columns of a data frame, and the levels of its index, by name.
 
-    Numbers from 0 are default names. Raises InputError for other levels, which mean several rows per draw.
+    Columns with the names 0, 1, ... have default names. Raises InputError if the index has levels other than ``chain``
+    and ``draw``, because there are then several rows per draw.
     """
     given = list(frame.columns)
     names: Sequence[Any] = default_names(len(given)) if given == list(range(len(given))) else given

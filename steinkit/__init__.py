@@ -1,9 +1,9 @@
-"""Stein discrepancies that measure the quality and the bias of samples.
+"""Measurement of the quality and the bias of samples with Stein discrepancies.
 
-All discrepancies with a bracket are certified: the bracket is proved to contain the value.
+A bracket of a discrepancy is certified, that is, proved to contain the value.
 
-Public names are imported on first use, which keeps ``import steinkit`` fast. ``__init__.pyi`` lists them with their
-modules.
+Public names are imported on first use, so that ``import steinkit`` is fast. The file ``__init__.pyi`` lists these names
+with their modules.
 """
 
 import lazy_loader

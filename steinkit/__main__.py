@@ -7,7 +7,7 @@ from typing import NoReturn
 def run() -> NoReturn:
     """Run the command line.
 
-    While modules are imported, Control-C ends the process without a traceback.
+    While modules are being imported, Control-C ends the process without a traceback.
     """
     handles = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if handles:

@@ -1,4 +1,4 @@
-"""Validation of arguments at the entry of public functions.
+"""Validation of the arguments of public functions.
 
 Messages state the name of the argument, the expected value and the value received. A bool is not accepted as a number.
 """
@@ -21,7 +21,7 @@ _SHOWN.maxstring = _SHOWN.maxother = 60
 
 
 def require_type(wanted: type | tuple[type, ...], expected: str, **values: object) -> None:
-    """Require arguments, given by name, to be of a type.
+    """Raise UsageError unless all arguments, given by name, have a type.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def require_type(wanted: type | tuple[type, ...], expected: str, **values: objec
     Raises
     ------
     UsageError
-        With the name and the value of the first argument of another type.
+        If an argument has a different type. The message contains its name and value.
     """
     for name, value in values.items():
         if not isinstance(value, wanted):
@@ -59,14 +59,14 @@ def require_functions(*, optional: bool = False, **values: object) -> None:
 
 
 def require_lists(**values: object) -> None:
-    """Raise UsageError unless the arguments are None or sequences, but not text."""
+    """Raise UsageError unless the arguments are None or sequences other than text."""
     for name, value in values.items():
         wanted = () if isinstance(value, str | bytes) else (Sequence, np.ndarray, types.NoneType)
         require_type(wanted, "a list or None", **{name: value})
 
 
 def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a random generator from a seed, a generator, or None (arbitrary seed).
+    """Return a random generator for a seed, a generator or None (arbitrary seed).
 
     Raises
     ------
@@ -79,7 +79,7 @@ def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator
 
 
 def require_unmasked(values: Any, what: str) -> None:
-    """Require an array, or each array in a list, to have no masked entries.
+    """Raise InputError if an array, or an array in a list, has masked entries.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def require_unmasked(values: Any, what: str) -> None:
     Raises
     ------
     InputError
-        With the number of masked entries.
+        If there are masked entries. The message contains their number.
     """
     if masked := masked_entries(values):
         raise InputError(f"{what} have {masked} masked entries; fill or drop them first")
 
 
 def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float64]:
-    """Return an array of doubles, without a copy if possible.
+    """Convert values to an array of doubles, without a copy if possible.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float
     what : str
         Name of the values in messages, in the plural.
     expected : str, optional
-        The values expected, for the message.
+        Description of the expected values, for the message.
 
     Raises
     ------
     InputError
         If entries are masked or complex.
     UsageError
-        If the values are not numbers and `expected` is given; otherwise NumPy's own error.
+        If the values are not numbers and `expected` is given. Without `expected`, the error of NumPy is raised.
     """
     require_unmasked(values, what)
     try:
@@ -135,14 +135,14 @@ def masked_entries(values: Any) -> int:
 
 
 def require_range(values: ArrayLike, what: str) -> None:
-    """Require numbers to be 0 or between 1e-100 and 1e100 in size.
+    """Raise InputError unless the sizes of numbers are 0 or from 1e-100 to 1e100.
 
     Squares and quotients of such numbers neither overflow nor underflow. Infinities and NaN are accepted.
 
     Raises
     ------
     InputError
-        With the first number outside.
+        If a number is out of range. The message contains the first such number.
     """
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     outside = np.isfinite(sizes) & (sizes != 0.0) & ((sizes < 1e-100) | (sizes > 1e100))
@@ -151,24 +151,24 @@ def require_range(values: ArrayLike, what: str) -> None:
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """Return an argument as an int of at least ``least``, or raise UsageError."""
+    """Convert an argument to an int of at least ``least``, or raise UsageError."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; got {_SHOWN.repr(value)}")
     return int(value)
 
 
 def positive(value: Any, name: str) -> float:
-    """Return an argument as a positive finite float, or raise UsageError."""
+    """Convert an argument to a positive finite float, or raise UsageError."""
     return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
 
 
 def share(value: Any, name: str) -> float:
-    """Return an argument as a float in [0, 1], or raise UsageError."""
+    """Convert an argument to a float in [0, 1], or raise UsageError."""
     return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
 
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], expected: str) -> float:
-    """Return an argument as a float that is allowed, or raise UsageError."""
+    """Convert an argument to an allowed float, or raise UsageError."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     try:
@@ -181,7 +181,7 @@ def number(value: Any, name: str, allowed: Callable[[float], bool], expected: st
 
 
 def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Return the batch size, by default at most the number of data."""
+    """Return the batch size; the default is limited by the number of data points."""
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:

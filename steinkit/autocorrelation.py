@@ -1,33 +1,36 @@
 """Autocorrelation times of chains, and tail probabilities of statistics.
 
-The variance of a mean over n draws with autocorrelations rho_t is that of n / tau independent draws, where
-tau = 1 + 2 sum_t rho_t. Geyer's initial monotone sequence truncates the sum: for a reversible chain the sums of
-neighbors P_k = rho_2k + rho_2k+1 are positive and decreasing, so they are added up to the first one that is not
-positive, and each is replaced by the smallest one so far:
+The variance of a mean over n draws with autocorrelations rho_t is equal to that of n / tau independent draws, where tau
+= 1 + 2 sum_t rho_t. Geyer's initial monotone sequence truncates the sum. For a reversible chain, the sums of neighbors
+P_k = rho_2k + rho_2k+1 are positive and decreasing. They are therefore added up to the first sum that is not positive,
+and each is replaced by the minimum of the sums up to it:
 
     tau = 2 sum_k P_k - 1,      never below 1.
 
-Lags stay within chains. Deviations are from the mean of all chains, so chains that disagree have large times.
+Pairs of draws at a lag are taken within chains. Deviations are from the mean of all chains, so autocorrelation times
+are large if the chains disagree.
 
-**Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes fast within each, and
-a function that differs little between the regions. If a fraction f of its variance is between them, its
-autocorrelation is about f at all lags up to the time tau between moves, and its autocorrelation time is 1 + f tau. If f
-is below the noise of an autocorrelation, n^-1/2 for n draws, Geyer's sequence stops immediately with a time of 1. For
-f = .03, tau = 200 and n = 1000, the standard error of the mean is then 2.6 times too small, and exact chains are
-rejected.
+**Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes fast within each
+region, and a function with similar means in both regions. If a fraction f of the variance of the function is between
+the regions, its autocorrelation is about f at all lags up to the mixing time tau between the regions, and its
+autocorrelation time is 1 + f tau. If f is smaller than n^-1/2, the noise of an autocorrelation of n draws, Geyer's
+sequence stops immediately with a time of 1. For f = .03, tau = 200 and n = 1000, the standard error of the mean is then
+2.6 times too small, and exact chains are rejected.
 
-Means of batches of L neighbors in a chain reveal slow mixing: they keep 1/L of the variance of the noise and all of the
-variance between regions. The time is therefore computed again from means of batches of 2, 4, 8, ... draws, down to
-sixteen batches, wherever neighboring means are clearly correlated (von Neumann's test):
+Means of batches of L successive draws reveal slow mixing, because they reduce the variance of the noise by the factor
+1/L but retain the variance between regions. The autocorrelation time is therefore also computed from means of batches
+of 2, 4, 8, ... draws, as long as there are at least sixteen batches. These times are used if successive means are
+significantly correlated (von Neumann's test):
 
     tau = L var(batch means) / var(function) * tau(batch means).
 
 Batch means are centered at the means of their chains, because a difference between chains may be due to a biased chain
-and not to slow mixing. The time between moves is L tau(batch means), without the ratio of variances, because batch
-means are free of the noise. This estimate may be up to L too long. `slowest_change` applies it to functions that
-distinguish regions: coordinates z_j, squares and products sgn(z_i z_j) |z_i z_j|^(1/2) (in more than a hundred
-dimensions those of the most correlated pairs), and the logarithms of the norms of draw and score. All of them have
-light tails, so a few draws cannot dominate them.
+and not to slow mixing. The mixing time between regions is estimated by L tau(batch means), without the ratio of
+variances, because batch means contain little noise. This estimate may be too large by up to L. The function
+`slowest_change` applies it to functions that distinguish regions: coordinates z_j, squares and products sgn(z_i z_j)
+|z_i z_j|^(1/2), and the logarithms of the norms of draws and scores. In more than a hundred dimensions, only the
+products of the most correlated pairs are used. All of these functions have light tails, so a few draws cannot dominate
+them.
 
 References
 ----------
@@ -46,15 +49,15 @@ import numpy as np
 from steinkit.runtime.deadlines import blocks
 from steinkit.sample import Floats, Integers
 
-_DIRECT_PAIRS = 32  # pairs of lags summed directly, before a Fourier transform is used
+_DIRECT_PAIRS = 32  # number of pairs of lags that are summed directly before a Fourier transform is used
 _FEWEST_BATCHES = 16
-_CLEAR = 2.5  # standard errors of a significant correlation of batch means
-_CHANCE = 3e-4  # probability of a false detection of slow mixing, for each length of batches
-_NEAR = 0.03  # added to norms over sqrt(d), which bounds their logarithms from below
-_ROUNDING = 1e-12  # relative changes below this are rounding errors
+_CLEAR = 2.5  # smallest significant correlation of batch means, in standard errors
+_CHANCE = 3e-4  # probability of a false detection of slow mixing for each batch length
+_NEAR = 0.03  # added to norms divided by sqrt(d), which bounds their logarithms from below
+_ROUNDING = 1e-12  # smaller relative changes are due to rounding errors
 _FUNCTIONS = 64  # largest number of functions processed together
 _VALUES = 1 << 22  # largest number of their values
-_MOST_PAIRS = 5050  # pairs of coordinates; all pairs of a hundred
+_MOST_PAIRS = 5050  # number of pairs of coordinates; all pairs of a hundred coordinates
 
 Chains = Sequence[slice]
 
@@ -72,7 +75,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
     Returns
     -------
     ndarray, shape (k,)
-        At least 1; 1 for a constant function.
+        Autocorrelation times of at least 1; 1 for a constant function.
     """
     squares = np.einsum("kn,kn->k", deviations, deviations)
     times = np.ones(len(deviations))
@@ -97,7 +100,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
 
 
 def lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats:
-    """Return sums of products of values at a lag within chains, shape (k,)."""
+    """Return the sums of products of values at a lag within chains, shape (k,)."""
     sums = np.zeros(len(values))
     for chain in chains:
         if chain.stop - chain.start > lag:
@@ -107,12 +110,12 @@ def lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats
 
 
 def _sums_by_transform(values: Floats, scale: Floats, chains: Sequence[slice], longest: int) -> Floats:
-    """Return Geyer's sums from the autocorrelations at all lags."""
+    """Return Geyer's sums, computed from the autocorrelations at all lags."""
     from scipy import fft
 
     size = fft.next_fast_len(2 * longest, real=True)
     sums = np.empty(len(values))
-    for k, row in enumerate(values):  # one row at a time: a million draws take 50 MB
+    for k, row in enumerate(values):  # one row at a time, because a million draws require 50 MB
         power = np.zeros(size // 2 + 1)
         for chain in chains:
             power += np.abs(fft.rfft(row[chain], size)) ** 2
@@ -141,7 +144,7 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
     Returns
     -------
     ndarray, shape (k,)
-        At least `integrated_autocorrelation_times`.
+        Times of at least `integrated_autocorrelation_times`.
     """
     times = integrated_autocorrelation_times(deviations, chains)
     variance = lagged_products(deviations, chains, 0) / deviations.shape[1]
@@ -167,7 +170,7 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
     Returns
     -------
     float
-        1 if no slow mixing is significant.
+        The autocorrelation time; 1 if no slow mixing is significant.
     """
     from scipy.special import ndtri
 
@@ -186,12 +189,12 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
 
 
 def _about_chains(values: Floats, chains: Chains) -> Floats:
-    """Return values minus the means of their chains."""
+    """Subtract the means of chains from values."""
     return np.concatenate([values[:, chain] - values[:, chain].mean(axis=1, keepdims=True) for chain in chains], axis=1)
 
 
 def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:
-    """Yield lengths of batches (1, 2, 4, ...), their means, and the chains."""
+    """Yield batch lengths (1, 2, 4, ...), the batch means, and their chains."""
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
         yield length, values, chains
@@ -204,11 +207,11 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
 
 
 def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
-    """Return the autocorrelation at lag 1 in standard errors, shape (k,)."""
+    """Return autocorrelations at lag 1 in standard errors, shape (k,)."""
     squares, neighbors = lagged_products(means, chains, 0), means.shape[1] - len(chains)
     if not neighbors:
         return np.zeros(len(means))
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses statistics that are not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller ignores statistics that are not finite
         correlation = lagged_products(means, chains, 1) / np.where(squares > 0.0, squares, 1.0)
     return np.asarray(correlation * means.shape[1] / math.sqrt(neighbors))
 
@@ -218,9 +221,9 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
     first, second = np.triu_indices(len(z))
-    if len(first) > _MOST_PAIRS:  # the most correlated ones
+    if len(first) > _MOST_PAIRS:  # only the most correlated pairs
         correlation = np.abs(np.corrcoef(z))[first, second]
-        kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # they include the squares
+        kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # the pairs include the squares
         first, second = first[kept], second[kept]
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     sizes = [np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) for values in (z, scores.T)]
@@ -230,7 +233,7 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
         others = others[:0]
 
 
-EFFECTIVE_PER_FREEDOM = 5.0  # effective draws per degree of freedom: 10 is conservative, 3 is anticonservative
+EFFECTIVE_PER_FREEDOM = 5.0  # effective draws per degree of freedom; 10 would be conservative, 3 anticonservative
 
 
 @overload
@@ -240,7 +243,8 @@ def tail_probability(z: Floats, n_effective: Floats) -> Floats: ...
 def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | Floats:
     """Return the probability that the z-score of exact draws exceeds ``z``.
 
-    This is the tail of Student's t, with degrees of freedom calibrated on slow chains.
+    This is the tail probability of Student's t distribution. Its degrees of freedom are calibrated on slowly mixing
+    chains.
     """
     from scipy.special import stdtr
 

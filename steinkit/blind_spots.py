@@ -1,22 +1,22 @@
-"""Cautions about samples on which the tests have little power.
+"""Cautions about samples for which the tests have little power.
 
-The tests use the units of the draws.
+The tests use the standard deviations of the draws as units. Their power is low in three cases: if modes are far apart,
+if a few draws determine a unit, and if there are fewer draws than parameters.
 
-There are three cases: modes that are far apart, one draw that determines the unit, and fewer draws than parameters.
+If modes are far apart, the standard deviation of the draws reflects the distance between the modes, and errors within a
+mode appear small. Consider two equally large groups of draws at a distance D, each with the standard deviation 1. The
+unit is then about D / 2, so if a group has half the correct width, the error is only 1 / D units. The indicator of
+modes that are far apart is sd(x_j) sd(s_j), where s is the score. It is 1 for a normal distribution and about D / 2 for
+two normal modes. However, the indicator is also large for correlated parameters, where it is the square root of a
+variance inflation factor, and for a funnel, where it is 90. Two further conditions are therefore required:
 
-If modes are far apart, the standard deviation of the draws is the distance between them, and errors within a mode
-appear small. With groups of draws at a distance D, each with standard deviation 1, the unit is about D / 2 or more, so
-a group with half the correct width is an error of 1 / D units. The indicator is sd(x_j) sd(s_j), where s is the score.
-It is 1 for a normal distribution and about D / 2 for two normal modes, but it is also the root of a variance inflation
-factor for correlated parameters, and 90 for a funnel. Two further conditions are therefore required:
+- the draws have a gap in x_j that is wide compared with the unit and with the gaps between the draws at its ends, and
+  there are enough draws on both sides;
+- the scores of the draws at both ends of the gap point away from it, so the density decreases steeply into the gap.
 
-- the draws have a gap in x_j, wide compared with the unit and with the gaps between the draws at its ends, with enough
-  draws on both sides;
-- the scores of the draws at its ends point away from it steeply on both sides: the density decreases into the gap.
-
-In tails that few draws reached, all gaps are wide, but the scores at both ends point to the mode. For two modes that
-are both 1.2 times too wide, the moments of 1000 draws detect the error in 20 of 20 samples if the modes coincide, in 12
-if the indicator is 5, and in 3 if it is 9.
+In tails with few draws, all gaps are wide, but the scores at both ends of a gap point towards the mode. The loss of
+power is substantial. If both of two modes are 1.2 times too wide, the moments of 1000 draws detect the error in 20 of
+20 samples if the modes coincide, in 12 if the indicator is 5, and in 3 if it is 9.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from steinkit.errors import Caution
 from steinkit.sample import DistinctSample, Floats
 from steinkit.units import Units
 
-_FAR = 5.0  # indicator of modes far apart
+_FAR = 5.0  # smallest indicator of modes that are far apart
 _GAP = 0.25  # smallest gap, in units
 _SHARE = 0.01  # smallest fraction of the draws on each side
-_AT_AN_END = 3  # draws at each end of a gap that are examined
+_AT_AN_END = 3  # number of draws that are examined at each end of a gap
 _ALONE = 3.0  # smallest ratio of the gap to the range of the draws at its ends
-_OUTLYING = 0.5  # fraction of a variance that a few points may contribute
-_OUTLIERS = 0.005  # largest fraction of the points that are few
-_FALL = 10.0  # smallest product of gap and score; for normal modes, twice the decrease of the log density
+_OUTLYING = 0.5  # largest fraction of a variance that a few points may contribute
+_OUTLIERS = 0.005  # largest fraction of the points that is considered as a few points
+_FALL = 10.0  # smallest product of gap and score, which is twice the decrease of the log density for normal modes
 
 
 def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[str]:
-    """Yield a caution if units are distances between groups of draws.
+    """Yield a caution if the distance between groups of draws determines a unit.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
     scores : ndarray, shape (n, d)
         In raw units.
     units : Units
-        The units in question. Given and raw units are not examined.
+        The units. Units of kind "given" and "raw" are not examined.
     """
     found = []
     examined = units.kind not in ("given", "raw") and len(points) >= 2 * _AT_AN_END
     for j, name in enumerate(points.names if examined else ()):
-        with np.errstate(over="ignore", invalid="ignore"):  # a spread that is not finite fails the comparison below
+        with np.errstate(over="ignore", invalid="ignore"):  # a spread that is not finite is excluded below
             pull = scores[:, j] * units.scale[j]
             spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
         x = (points.points[:, j] - units.centre[j]) / units.scale[j]
@@ -62,14 +62,14 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
             found.append(f"{name} ({spread:.3g} times)")
     if found:
         yield Caution(
-            f"the draws form groups far apart in {', '.join(found)}: the standard deviation is that multiple of the "
-            "length scale of the density, so tests have little power to detect errors within a group; test each group "
-            "separately, or pass units= with the standard deviations within a group"
+            f"the draws form groups that are far apart in {', '.join(found)}: the standard deviation is this multiple "
+            "of the length scale of the density, so tests have little power to detect errors within a group; test each "
+            "group separately, or pass units= with the standard deviations within a group"
         )
 
 
 def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
-    """Yield a caution for each parameter with a unit that a few draws determine."""
+    """Yield a caution for each parameter if a few draws determine its unit."""
     shares = points.weights[:, None] * units.points(points.points) ** 2
     order = np.argsort(-shares, axis=0, kind="stable")
     totals = np.cumsum(np.take_along_axis(shares, order, axis=0), axis=0)
@@ -86,7 +86,7 @@ def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
 
 
 def too_few_to_span(points: DistinctSample) -> Iterator[str]:
-    """Yield a caution if there are no more distinct draws than parameters."""
+    """Yield a caution unless there are more distinct draws than parameters."""
     distinct, dim = points.points.shape
     if distinct <= dim:
         yield Caution(

@@ -1,27 +1,28 @@
 r"""Convergence diagnostics of chains: effective sample sizes, R-hat and moments.
 
-Each chain of n draws is split into half chains, K in all, of m draws; the middle draw of an odd number is omitted. Let
-:math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m), :math:`\gamma_t` its mean over k,
-:math:`W = \gamma_0 m / (m - 1)` the variance within half chains, B the variance of their means (divisor K - 1), and
-:math:`V = \gamma_0 + B`. Then
+Each chain is split into two half chains of m draws, and the middle draw of a chain of odd length is omitted. There are
+K half chains in total. Let :math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m),
+:math:`\gamma_t` its mean over k, :math:`W = \gamma_0 m / (m - 1)` the variance within half chains, B the variance of
+their means (divisor K - 1), and :math:`V = \gamma_0 + B`. Then
 
 .. math::
     \rho_t = 1 - \frac{W - \gamma_t}{V}, \qquad
     \mathrm{ESS} = \frac{K m}{\tau}, \qquad
     \tau = \max\Big( -1 + 2 \sum_{k < q} P_k + \rho_{2q}^+, \; \frac{1}{\log_{10} K m} \Big).
 
-The sum is Geyer's: pairs :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 = 1`, are added up to the first one
-that is not positive, :math:`P_q`, and each is replaced by the smallest one so far. The lower bound on :math:`\tau`
-limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m + B / W}`.
+The sum is Geyer's initial monotone sequence. The pairs :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 = 1`,
+are added up to the first pair :math:`P_q` that is not positive, and each pair is replaced by the minimum of the pairs
+up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m + B /
+W}`.
 
-Bulk ESS and R-hat are those of the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank among
-the N draws of all half chains, so they are defined for infinite variances. R-hat is also computed for distances from
-the median, which detects chains that differ in spread only, and the larger value is reported. Tail ESS is the smaller
-of the ESS of the indicators of the 5 % and 95 % quantiles. The error of the mean is sd / sqrt(ESS), with the ESS of the
-draws.
+Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
+among the N draws of all half chains. They are therefore defined for infinite variances. R-hat is also computed for
+distances from the median, to detect chains that differ only in spread, and the larger value is reported. Tail ESS is
+the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd / sqrt(ESS), with
+the ESS of the draws themselves.
 
-These diagnostics cannot detect bias. They describe the distribution to which the chains converge; a sampler that
-converges quickly to a wrong one has a large ESS and an R-hat of 1.
+These diagnostics cannot detect bias. A sampler that converges quickly to an incorrect distribution has a large ESS and
+an R-hat of 1.
 
 References
 ----------
@@ -51,7 +52,7 @@ from steinkit.sample import Floats, Integers, Sample, split_chains
 from steinkit.text import Table, compact, sentence
 
 LOW_BFMI = 0.3
-"""E-BFMI below which a chain explores the tails of the target slowly."""
+"""Threshold of the E-BFMI. A chain with a lower value explores the tails of the target slowly."""
 
 _COLUMNS = {
     "mean": "mean",
@@ -66,20 +67,20 @@ _MEANING = (
     "It does not show whether that is the target."
 )
 _MIXED = 1.01  # largest R-hat of chains that have mixed
-_FEWEST_EFFECTIVE = 100.0  # smallest effective size of chains that have mixed
-_FEWEST = 4  # draws per chain; half chains then have a variance
+_FEWEST_EFFECTIVE = 100.0  # smallest effective sample size of chains that have mixed
+_FEWEST = 4  # smallest number of draws per chain, so that half chains have a variance
 _TAILS = (0.05, 0.95)
-_STILL = 1e-15  # range of scaled draws below which they are constant
+_STILL = 1e-15  # scaled draws with a smaller range are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
-_AT_ONCE = 2**20  # numbers processed together
+_AT_ONCE = 2**20  # number of values processed together
 
 
 @dataclass(frozen=True, eq=False)
 class ChainDiagnostics(Measurement):
     """Effective sample sizes, R-hat and moments of a sample's parameters.
 
-    Undefined numbers are NaN: R-hat of one chain, and all diagnostics of a constant parameter or of chains with fewer
-    than four draws. Effective sizes, errors and R-hat are computed on first access.
+    Undefined diagnostics are NaN. These are R-hat of a single chain, and all diagnostics of a constant parameter or of
+    chains with fewer than four draws. Effective sample sizes, standard errors and R-hat are computed on first access.
 
     Attributes
     ----------
@@ -89,18 +90,18 @@ class ChainDiagnostics(Measurement):
         Draws from which `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed. All chains are cut to the length
         of the shortest.
     mean, sd : ndarray, shape (d,)
-        Weighted moments of all draws.
+        Weighted means and standard deviations of all draws.
     weight_ess : float
-        Kish's effective size of the weights of all draws, (sum w)^2 / sum w^2; n if the weights are equal.
+        Kish's effective sample size of the weights, (sum w)^2 / sum w^2; n if the weights are equal.
     weighted : bool
         True if the weights are unequal.
     cost_per_draw : float, optional
-        Cost of the chains, including burn-in, over the number of draws; None if the sample has no cost.
+        Cost of the chains, including burn-in, divided by the number of draws. None if the sample has no costs.
     moved : float, optional
-        Fraction of draws that differ from the previous one of their chain; for an unthinned Metropolis chain, the
-        acceptance rate. None if no chain has two draws.
+        Fraction of draws that differ from the previous draw of their chain, which is the acceptance rate of an
+        unthinned Metropolis chain. None if no chain has two draws.
     warnings : tuple of str
-        Omitted draws and undefined diagnostics.
+        Notes on omitted draws and undefined diagnostics.
 
     Examples
     --------
@@ -136,17 +137,17 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def bulk_ess(self) -> Floats:
-        """Effective size of the normal scores, shape (d,); ignores weights."""
+        """Effective sample size of the normal scores, shape (d,); ignores weights."""
         return self._of_coordinates(bulk_effective_size)
 
     @cached_property
     def tail_ess(self) -> Floats:
-        """Smaller effective size of the indicators of both tails, shape (d,)."""
+        """Smaller effective sample size of the indicators of both tails, shape (d,)."""
         return self._of_coordinates(tail_effective_size)
 
     @cached_property
     def r_hat(self) -> Floats:
-        """Spread of all draws over that within half chains, shape (d,)."""
+        """Ratio of the spread of all draws to that within half chains, shape (d,)."""
         if self.n_chains == 1:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(rank_r_hat)
@@ -159,7 +160,7 @@ class ChainDiagnostics(Measurement):
         return self._of_coordinates(error_of_mean, in_units=True)
 
     def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
-        """Return a statistic of each parameter, with its unit or without one."""
+        """Return a statistic of each parameter, in the parameter's unit if `in_units`."""
         found, (n_chains, n_draws, _) = np.full(len(self.names), np.nan), self.common.shape
         if n_draws < _FEWEST:
             return found
@@ -167,7 +168,7 @@ class ChainDiagnostics(Measurement):
         for first in range(0, len(found), width):
             chains = np.ascontiguousarray(np.moveaxis(self.common[:, :, first : first + width], 2, 0))
             exponents = np.frexp(np.abs(chains).max(axis=(1, 2)))[1]
-            scaled = np.ldexp(chains, -exponents[:, None, None])  # exact, and squares do not overflow
+            scaled = np.ldexp(chains, -exponents[:, None, None])  # scaling is exact and avoids overflow of squares
             changing = np.flatnonzero(np.ptp(scaled, axis=(1, 2)) > 0.0)
             if changing.size:
                 values = statistic(scaled[changing])
@@ -190,7 +191,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Empty: diagnostics are computed on first access."""
+        """An empty dict, because diagnostics are computed on first access."""
         return {}
 
     @property
@@ -200,7 +201,7 @@ class ChainDiagnostics(Measurement):
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """Return the smallest ESS, its limits, and facts about the chains."""
+        """State the smallest ESS, its limits, and properties of the chains."""
         question = f"What is its {self.title}?"
         worst = f"The {self.title} of the worst parameter is {compact(self.value)}."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the previous draw"]
@@ -213,7 +214,7 @@ class ChainDiagnostics(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """Return the diagnostics of each parameter, smallest ESS first."""
+        """Tabulate the diagnostics of each parameter, in increasing order of ESS."""
         order = np.argsort(np.nan_to_num(self.bulk_ess), kind="stable")
         columns = [getattr(self, name) for name in _COLUMNS.values()]
         rows = tuple((self.names[j], *(compact(float(each[j])) for each in columns)) for j in order)
@@ -221,14 +222,14 @@ class ChainDiagnostics(Measurement):
 
     @property
     def min_ess(self) -> float:
-        """Smallest defined bulk ESS, or NaN; the value of the measure."""
+        """Smallest bulk ESS, which is the value of the measure; NaN if undefined."""
         return float(np.fmin.reduce(self.bulk_ess))
 
     value = lower = upper = min_ess
 
     @property
     def min_tail_ess(self) -> float:
-        """Smallest defined tail ESS, or NaN."""
+        """Smallest tail ESS; NaN if undefined."""
         return float(np.fmin.reduce(self.tail_ess))
 
     @property
@@ -238,7 +239,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def mixed(self) -> bool:
-        """True if R-hat is at most 1.01 and all ESS are at least 100, if defined."""
+        """True if all defined R-hat are at most 1.01 and all defined ESS at least 100."""
         return not (self.max_r_hat > _MIXED or min(self.min_ess, self.min_tail_ess) < _FEWEST_EFFECTIVE)
 
     def __repr__(self) -> str:
@@ -252,11 +253,11 @@ class ChainDiagnostics(Measurement):
 def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of each parameter.
 
-    Chain labels split the sample, and draw numbers order each chain; without labels it is one chain in the order given.
-    Chains of unequal length are cut to the length of the shortest.
+    Chain labels split the sample into chains, and draw numbers determine the order within each chain. A sample without
+    labels is treated as one chain. Chains of unequal length are cut to the length of the shortest one.
 
-    The diagnostics do not depend on the target: a biased sampler that mixes well has good values. Weights do not enter
-    ESS and R-hat; `ChainDiagnostics.weight_ess` is their effect.
+    The diagnostics do not depend on the target, so a biased sampler that mixes well has good values. ESS and R-hat do
+    not use weights. `ChainDiagnostics.weight_ess` measures the effect of weights.
 
     Parameters
     ----------
@@ -328,7 +329,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Return weighted means and sds, with divisor n - 1 for equal weights."""
+    """Return weighted means and standard deviations, unbiased for equal weights."""
     mean = p @ points
     freedom = 1.0 - float(p @ p)
     if not freedom > 0.0:
@@ -339,23 +340,23 @@ def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
 
 
 def bulk_effective_size(chains: Floats) -> Floats:
-    """Return the effective size of the normal scores.
+    """Return the effective sample size of the normal scores.
 
     Parameters
     ----------
     chains : ndarray, shape (d, n_chains, n_draws)
-        Finite draws of each parameter, at least four per chain, of order 1.
+        Finite draws of each parameter, with at least four draws per chain. The draws are scaled to order 1.
 
     Returns
     -------
     ndarray, shape (d,)
-        The number of draws if the half chains are constant.
+        Effective sample sizes. If the half chains are constant, the number of draws.
     """
     return _effective_size(_normal_scores(_halves(chains)))
 
 
 def tail_effective_size(chains: Floats) -> Floats:
-    """Return the smaller effective size of the indicators of both tails."""
+    """Return the smaller effective sample size of the indicators of both tails."""
     low, high = np.quantile(chains, _TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 
@@ -371,7 +372,7 @@ def rank_r_hat(chains: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (d,)
-        Infinite if the half chains are constant and different; NaN if all are the same constant.
+        R-hat; infinite if the half chains are different constants, and NaN if all draws are the same constant.
     """
     halves = _halves(chains)
     distances = np.abs(halves - np.median(halves, axis=(-2, -1), keepdims=True))
@@ -379,7 +380,7 @@ def rank_r_hat(chains: Floats) -> Floats:
 
 
 def error_of_mean(chains: Floats) -> Floats:
-    """Return the standard error of the mean of all draws; see `bulk_effective_size`."""
+    """Return the standard error of the mean of all draws, shape (d,)."""
     draws = chains.reshape(len(chains), -1)
     spread = np.ptp(draws, axis=1, keepdims=True)  # may be much smaller than the draws
     draws = (draws - draws.mean(axis=1, keepdims=True)) / spread
@@ -390,20 +391,21 @@ def error_of_mean(chains: Floats) -> Floats:
 def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     """Compute the energy Bayesian fraction of missing information per chain.
 
-    It is the mean squared change of the energy between draws over the variance of the energy. A chain with a value
-    below about 0.3 explores the tails of the target slowly.
+    The E-BFMI is the mean squared change of the energy between successive draws, divided by the variance of the energy.
+    A chain with an E-BFMI below about 0.3 explores the tails of the target slowly.
 
     Parameters
     ----------
     energy : ndarray, shape (n,)
         Hamiltonian at each draw, in units of the log density: `Sample.energy`.
     chains : sequence of ndarray of int
-        Draws of each chain, in order, as `split_chains` returns them.
+        Indices of the draws of each chain, in order, as `split_chains` returns them.
 
     Returns
     -------
     ndarray, shape (n_chains,)
-        Dimensionless. NaN for a chain of fewer than four draws, or with an energy that is constant or not finite.
+        E-BFMI of each chain. NaN for a chain with fewer than four draws, or with energies that are constant or not
+        finite.
 
     References
     ----------
@@ -426,7 +428,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
 
 
 def smallest_bfmi(sample: Sample) -> float | None:
-    """Return the smallest E-BFMI of a sample's chains; None without enough energies."""
+    """Return the smallest E-BFMI of a sample's chains; None if it is undefined."""
     if sample.energy is None:
         return None
     smallest = float(np.fmin.reduce(bfmi(sample.energy, split_chains(sample)[0])))
@@ -436,8 +438,9 @@ def smallest_bfmi(sample: Sample) -> float | None:
 def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the parameters in which divergent draws differ from the others.
 
-    Rank tests of location and of spread (distance of the rank from the middle) compare divergent draws with the others
-    in each parameter, at a level of .01 for all parameters together, as if draws were independent.
+    For each parameter, rank tests of location and of spread compare the divergent draws with the others. The test of
+    spread uses the distance of the rank from the middle rank. The level of all tests together is .01. Autocorrelation
+    is ignored.
 
     Parameters
     ----------
@@ -449,8 +452,9 @@ def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDAr
     Returns
     -------
     ndarray of bool, shape (d,)
-        All False if no draw is divergent. All True if fewer than five draws are divergent or fewer than five are not,
-        or if no parameter differs, because an unexplored region may then concern any parameter.
+        Mask of the parameters. All entries are False if no draw is divergent. All entries are True if there are fewer
+        than five divergent or fewer than five other draws, or if no parameter differs significantly, because any
+        parameter may then be affected by an unexplored region.
 
     Examples
     --------
@@ -468,14 +472,14 @@ def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDAr
 
     ranks = _mean_ranks(points.T) - (n + 1) / 2
     folded = _mean_ranks(np.abs(ranks)) - (n + 1) / 2
-    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # standard error of the mean rank of k of n draws
+    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # standard error of the mean rank of k out of n draws
     z = np.maximum(*(np.abs(each[:, divergent].mean(axis=1)) / error for each in (ranks, folded)))
     found = np.asarray(z > -ndtri(_SIGNIFICANT / (4 * dim)))
     return found if found.any() else np.ones(dim, dtype=bool)
 
 
 def _halves(chains: Floats) -> Floats:
-    """Return half chains, shape (d, 2 n_chains, n_draws // 2)."""
+    """Split chains into half chains, shape (d, 2 n_chains, n_draws // 2)."""
     half = chains.shape[-1] // 2
     return np.concatenate([chains[..., :half], chains[..., -half:]], axis=1)
 
@@ -489,7 +493,7 @@ def _normal_scores(halves: Floats) -> Floats:
 
 
 def _mean_ranks(draws: Floats) -> Floats:
-    """Return ranks from 1 in each row; equal draws get their mean rank."""
+    """Return ranks in each row, counted from 1; equal draws have their mean rank."""
     order = np.argsort(draws, axis=1)
     ordered = np.take_along_axis(draws, order, axis=1)
     differs = np.diff(ordered, axis=1) != 0.0
@@ -511,7 +515,7 @@ def _r_hat(halves: Floats) -> Floats:
 
 
 def _effective_size(halves: Floats) -> Floats:
-    """Return the effective size of values, shape (d,)."""
+    """Return the effective sample size of values, shape (d,)."""
     from scipy.fft import next_fast_len
 
     m = halves.shape[-1]
@@ -523,7 +527,7 @@ def _effective_size(halves: Floats) -> Floats:
     with np.errstate(invalid="ignore"):  # constant parameters
         correlation = 1.0 - (within - covariance) / (covariance[:, :1] + means.var(axis=1, ddof=1))
     correlation[:, 0] = 1.0
-    last = max(0, (m + 1) // 2 - 2)  # last pair; the longest lags are omitted
+    last = max(0, (m + 1) // 2 - 2)  # index of the last pair; the longest lags are omitted
     pairs = correlation[:, : 2 * last + 2].reshape(len(halves), -1, 2).sum(axis=2)
     ended = ~(pairs > 0.0)
     ended[:, last] = True

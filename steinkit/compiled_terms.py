@@ -1,8 +1,7 @@
 """Compiled terms of a posterior.
 
-Samplers that run whole chains in compiled code call them.
-
-The functions are called by address (see `steinkit.runtime.function_pointers`), with a batch of data at a time:
+Samplers that run chains in compiled code call these functions by address (see `steinkit.runtime.function_pointers`),
+with one batch of data per call:
 
     log_ratios(table, theta, proposed, rows, count, values)    log p(x_i | proposed) - log p(x_i | theta) for the rows
     log_likelihood(table, theta, first, count, work) -> float  sum over rows first, ..., first + count - 1
@@ -10,8 +9,9 @@ The functions are called by address (see `steinkit.runtime.function_pointers`), 
     log_prior(table, theta) -> float
     grad_log_prior(table, theta, total)
 
-Arguments are addresses and integers. ``rows`` points to int64, all others to float64. ``values`` and ``work`` have
-space for 2 count numbers; the results are the first ones. ``table`` contains the addresses and sizes of the data.
+The arguments are addresses and integers. ``rows`` is the address of int64 numbers, and all other addresses are those of
+float64 numbers. ``values`` and ``work`` have space for 2 count numbers, and the results are stored at their beginning.
+``table`` contains the addresses and sizes of the data.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ GRAD_LOG_PRIOR = "void(int64, int64, int64)"
 
 @dataclass(frozen=True, eq=False)
 class CompiledTerms:
-    """Addresses of a posterior's terms, and the objects that they refer to.
+    """Addresses of the compiled terms of a posterior.
 
     Attributes
     ----------
     addresses : ndarray of int, shape (6,)
-        Address of the table, then those of the functions in the order of the module's docstring.
+        Address of the table, followed by the addresses of the functions in the order of the module docstring.
     temperature : float
-        Divisor of log likelihoods and their gradients, which the caller applies.
+        Temperature. The caller divides log likelihoods and their gradients by it.
     kept : tuple
-        Objects that must exist while the addresses are used.
+        Objects that must not be deleted while the addresses are used.
     slice_rows : int
-        Largest number of data in one call, which fit in an L1 cache. Deadlines and control-C are checked between calls.
+        Largest number of data points in one call, chosen to fit into the L1 cache. Deadlines and control-C are checked
+        between calls.
     """
 
     slice_rows: ClassVar[int] = 1 << 9
@@ -55,11 +56,11 @@ class CompiledTerms:
 
     @classmethod
     def of(cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...]) -> CompiledTerms:
-        """Return terms made by `pointed_function`."""
+        """Return the terms for functions that `pointed_function` returned."""
         entries = np.array(table, dtype=np.int64)
         addresses = [entries.ctypes.data, *(function.address for function in functions)]
         return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept))
 
     def tempered(self, temperature: float) -> CompiledTerms:
-        """Return the terms at another temperature."""
+        """Return the terms with the temperature multiplied by a factor."""
         return replace(self, temperature=self.temperature * temperature)

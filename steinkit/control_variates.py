@@ -1,12 +1,13 @@
-"""Scores from a few data points, by control variates.
+"""Estimation of scores from batches of data with control variates.
 
-Let g_i be the gradient of data point i's log likelihood, c the mean of the draws, D_i(v) the derivative of g_i at c
-along v, and B a new batch of b of the N data points for each draw. Then
+Let rho be the prior density, g_i the gradient of the log likelihood of data point i, c the mean of the draws, and
+D_i(v) the derivative of g_i at c along v. For each draw x, let B be a new batch of b of the N data points. The
+estimated score is
 
     s(x) = grad log rho(x) + sum_i g_i(c) + sum_i D_i(x - c) + (N / b) sum over B of (g_i(x) - g_i(c) - D_i(x - c)).
 
-The mean over batches is the score. Near c the terms in parentheses are of third order, so a few data points suffice for
-large N. The first two sums are over all data, once for all draws.
+Its expectation over batches is the exact score. Near c, the terms in parentheses are of second order in x - c, so a few
+data points are sufficient even if N is large. The first two sums are computed once for all draws.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from steinkit.target import Seed
 _STEP = 1e-4  # step of central differences, in standard deviations of the draws or distances from their mean
 _GATHERED_FLOATS = 1 << 20  # floats of data gathered at once
 _LARGE = 300  # largest dimension for the second order, which passes over the data 2 d times
-_WARN, _REFUSE = 0.1, 0.5  # fractions of a score's variance that may be noise
+_WARN, _REFUSE = 0.1, 0.5  # fractions of noise in the variance of a score for a warning and an error
 
 
 def stochastic_scores(
     draws: DrawsLike, posterior: Posterior, *, batch: int = 10, order: int | None = None, rng: Seed = 0
 ) -> Sample:
-    """Return draws with scores that read a few data points each, by control variates.
+    """Estimate the scores of draws from batches of data with control variates.
 
-    Use them like other stored scores: ``sk.verdict(scored)``. Their noise has mean zero, and the standard errors of
-    tests include it.
+    The result is used like any sample with scores, for example ``sk.verdict(scored)``. The noise of the scores has mean
+    zero, and the standard errors of tests include it.
 
     Parameters
     ----------
@@ -44,25 +45,26 @@ def stochastic_scores(
     posterior : Posterior
         A posterior with N data points.
     batch : int, default 10
-        Data points per distinct draw, from 2 to N, drawn with replacement.
+        Number of data points per distinct draw, from 2 to N. They are drawn with replacement.
     order : {1, 2}, optional
-        Order of the expansion about the mean of the draws that replaces the other data. Order 2 reads all data 2 d
-        times, once for all draws; order 1 reads them once. By default 2 up to 300 parameters.
+        Order of the expansion of the log likelihood about the mean of the draws, which replaces the data outside the
+        batch. Order 2 evaluates all data points 2 d times, and order 1 evaluates them once. By default, order 2 is used
+        for up to 300 parameters.
     rng : int, numpy.random.Generator or None, default 0
         Random seed of the batches.
 
     Returns
     -------
     Sample
-        The draws with these scores.
+        The draws with estimated scores.
 
     Raises
     ------
     UsageError
         If `batch` or `order` is out of range.
     InputError
-        If more than half of the variance of a parameter's score is noise, as for draws in several modes or far from
-        their mean. More than a tenth gives a warning.
+        If more than half of the variance of a parameter's score is noise, for example because the draws are multimodal
+        or far from their mean. If the fraction exceeds a tenth, a warning is issued.
 
     References
     ----------
@@ -90,9 +92,9 @@ class BatchScores(NamedTuple):
     ----------
     sample : Sample
     noise : float
-        Largest fraction of noise in the variance of a parameter's score.
+        Largest fraction, over the parameters, of noise in the variance of the score.
     message : str
-        Sentence about the noise; a `Caution` if it reduces the power of tests.
+        Sentence about the noise. It is a `Caution` if the noise reduces the power of tests.
     """
 
     sample: Sample
@@ -103,7 +105,7 @@ class BatchScores(NamedTuple):
 def batch_scores(
     draws: DrawsLike, posterior: Posterior, batch: int, order: int | None = None, rng: Seed = 0
 ) -> BatchScores:
-    """Return scores from batches with the fraction of noise; see `stochastic_scores`."""
+    """Estimate scores from batches, and the fraction of noise in them."""
     require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
     if posterior.dim not in (None, sample.dim):
@@ -111,7 +113,7 @@ def batch_scores(
     if posterior.names is not None and sample.has_default_names:
         sample = sample.with_columns(names=posterior.names)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
-    inverse = inverse.ravel()  # NumPy 2.0 returns another shape
+    inverse = inverse.ravel()  # NumPy 2.0 returns a different shape
     still = np.flatnonzero((points == points[0]).all(axis=0))
     if len(still):
         raise InputError(f"{sample.names[still[0]]} is the same in all draws; omit constant parameters")
@@ -149,7 +151,7 @@ def batch_scores(
 
 
 def _over_all_data(posterior: Posterior, offsets: Floats, centre: Floats, second: bool) -> Floats:
-    """Return the sums over all data of expanded gradients."""
+    """Return the expanded gradients, summed over all data points, shape (n, d)."""
 
     def likelihood_score(points: Floats) -> Floats:
         return posterior.score(points) - posterior.grad_log_prior(points)
@@ -164,9 +166,9 @@ def _over_all_data(posterior: Posterior, offsets: Floats, centre: Floats, second
 
 
 def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Integers, second: bool) -> Floats:
-    """Return gradients minus their expansion, shape (n, b, d)."""
+    """Return the gradients minus their expansions, shape (n, b, d)."""
     n, b = rows.shape
-    data = tuple(array[rows.ravel()][:, None] for array in posterior.data)  # batches of one
+    data = tuple(array[rows.ravel()][:, None] for array in posterior.data)  # each batch has one data point
     many = for_many(posterior.grad_log_likelihood_many, posterior.grad_log_likelihood)
 
     def gradients(thetas: Floats) -> Floats:

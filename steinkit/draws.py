@@ -2,22 +2,27 @@
 
 Tests and standard errors use this order.
 
-**Cross-fitting.** Quantities learned on one half of the draws are used on the other half, because a test on the same
-half would detect its own noise. The halves are contiguous within every chain, so only draws near the cut are dependent.
+**Cross-fitting.** Quantities that are estimated from one half of the draws are used on the other half, because a test
+that uses the same draws twice would be biased. The halves are contiguous within every chain, so only draws near the cut
+are dependent.
 
-The variance of the mean of f over draws with weights p_i is that of the sum of p_i (f_i - mean). The autocorrelation
-times of weighted draws are therefore those of the products n p_i (f_i - mean), relative to their variance for
-independent draws. This holds for multiplicities of a chain and for its importance weights. Two kinds of rows have no
-order in time and are permuted at random:
+**Weights.** The variance of the mean of f over draws with weights p_i is the variance of the sum of p_i (f_i - mean).
+The autocorrelation times of weighted draws are therefore computed from the products n p_i (f_i - mean). This holds for
+multiplicities and for importance weights of the draws of a chain. In two cases, the draws have no order in time and are
+permuted at random:
 
-- Rows sorted by weight, as from nested sampling: weights rise or fall in long runs. If they rise and then fall, row k
-  is treated as the point that leaves when the volume has been reduced k times by about the factor exp(-1 / N). The
-  logarithm of each factor has the error 1 / N and moves all later weights, which adds N^-2 sum_k (sum_(i >= k) p_i
-  dev_i)^2 to the variance of a mean. The likelihood rises from row to row, so weights fall by at most 1 / N per row.
-- Points that reappear after others, as after resampling. Each point becomes one draw with the weight of all of its
-  repeats, and Kish's size then accounts for the loss. A rejection repeats the previous draw and is not affected.
+- Draws of nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. If the weights
+  first increase and then decrease, draw k is treated as the point that is removed when the prior volume has been
+  multiplied k times by a factor of about exp(-1 / N). The logarithm of each factor has the standard deviation 1 / N and
+  affects all later weights, which adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a mean. Since the
+  likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw, which yields an estimate
+  of 1 / N.
+- After resampling, a point may occur again after other points. Each point is merged into one draw with the total weight
+  of its repetitions, and Kish's effective sample size accounts for the loss of precision. Repetitions due to rejected
+  proposals follow each other immediately and are not affected.
 
-Rounded values coincide by chance. Their expected number follows from the unit of rounding and is subtracted.
+Rounded values may coincide by chance. The expected number of such coincidences is computed from the unit of rounding
+and taken into account.
 """
 
 from __future__ import annotations
@@ -38,23 +43,23 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chai
 from steinkit.text import listed
 from steinkit.units import Units
 
-_FEWEST = 4  # draws of a chain that is split, two in each half
-_SORTED = 0.25  # fraction of changes of direction in sorted weights; it is a half or more in chains
-_CLEARLY = 1.0  # rise and fall of the logarithm of weights in nested sampling
-_REPEATED = 0.03  # fraction of draws that may reappear after others
+_FEWEST = 4  # smallest number of draws of a chain that is split into halves
+_SORTED = 0.25  # largest fraction of changes of direction in sorted weights; the fraction is at least 1/2 in chains
+_CLEARLY = 1.0  # smallest increase and decrease of log weights in nested sampling
+_REPEATED = 0.03  # largest fraction of draws that may occur again after other draws
 _BY_CHANCE = 4.0  # largest ratio of repeats to their expected number under rounding
-_COLLISION = 0.2821  # probability that two normal draws round to one value, times sd over unit
-_FINEST = 1e-6  # units of rounding below this fraction of a standard deviation are those of floating-point numbers
-_QUARTILES = 1.349  # distance of a normal distribution's quartiles, in standard deviations
-_SOME = 1000  # draws examined for rounding, at most twice this number
+_COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, divided by unit / sd
+_FINEST = 1e-6  # smaller units, relative to the sd, are due to floating-point numbers
+_QUARTILES = 1.349  # interquartile range of a normal distribution, in standard deviations
+_SOME = 1000  # number of draws examined for rounding, up to a factor of two
 _LATTICE = 1e-3  # tolerance of multiples of a unit
-_COARSE = 0.05  # units of rounding above this fraction of a standard deviation are reported
-FEW_EFFECTIVE = 100.0  # effective draws below which tests reject exact draws too often
+_COARSE = 0.05  # larger units of rounding, relative to the sd, are reported
+FEW_EFFECTIVE = 100.0  # with fewer effective draws, tests reject exact draws too often
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The draws of a sample with positive weight, chain after chain.
+    """Draws of a sample with positive weight, ordered by chain.
 
     Attributes
     ----------
@@ -62,17 +67,17 @@ class Draws:
         Index of each draw among the sample's draws with positive weight.
     points, scores : ndarray, shape (n, d)
     shares : ndarray, shape (n,)
-        Probabilities, with sum 1.
+        Weights of the draws, with sum 1.
     chain : ndarray of int, shape (n,)
-        The sample's label of the chain of each draw; 0 without labels.
+        Label of the chain of each draw; 0 if the sample has no labels.
     is_weighted : bool
-        True if the probabilities differ.
+        True if the weights are unequal.
     disorder : tuple of str
-        Cautions about chains without an order in time.
+        Cautions about draws without an order in time.
     is_ordered : bool
-        True if the draws have an order in time; otherwise they are treated as independent.
+        True if the draws have an order in time. Otherwise, they are treated as independent.
     nested : tuple of ndarray of int and float, or None
-        For nested sampling the original order of the rows, and 1 / N.
+        For nested sampling, the original order of the draws, and 1 / N.
     names : tuple of str
         Names of the parameters.
     """
@@ -90,7 +95,7 @@ class Draws:
 
     @classmethod
     def of(cls, given: Sample, distinct: DistinctSample, scores: Floats) -> Draws:
-        """Return the draws of a sample from its distinct points and their scores.
+        """Combine a sample with its distinct points and their scores.
 
         Raises
         ------
@@ -139,13 +144,13 @@ class Draws:
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
-        """Yield label and draws of each long chain, if there are several chains."""
+        """Yield the label and the draws of each chain, if there are several chains."""
         for place in self.chains if len(self.chains) > 1 else ():
             if place.stop - place.start >= 2 * _FEWEST:
                 yield int(self.chain[place.start]), self.only(place)
 
     def only(self, rows: Integers | slice) -> Draws:
-        """Return the draws in increasing rows."""
+        """Return a subset of the draws; the rows must be in increasing order."""
         return replace(
             self,
             rows=self.rows[rows],
@@ -159,14 +164,14 @@ class Draws:
 
     @cached_property
     def chains(self) -> tuple[slice, ...]:
-        """Draws of each chain."""
+        """Range of the draws of each chain."""
         return _slices(self.chain)
 
     @cached_property
     def halves(self) -> tuple[Integers, Integers]:
-        """First and second halves of all chains.
+        """Rows of the first and the second halves of all chains.
 
-        Chains too short to be split belong to one half.
+        A chain that is too short to be split is assigned to one of the halves.
         """
         is_first = np.zeros(len(self.chain), dtype=bool)
         lengths = [chain.stop - chain.start for chain in self.chains]
@@ -180,7 +185,7 @@ class Draws:
         return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
-        """Return autocorrelation times of centered functions; 1 without an order."""
+        """Return autocorrelation times of centered functions; 1 for draws without order."""
         if self.nested is not None:
             rows, rate = self.nested
             weighted = (deviations * self.shares)[:, rows]
@@ -196,11 +201,11 @@ class Draws:
 
     @cached_property
     def rounding(self) -> Floats:
-        """Unit of rounding of each parameter, shape (d,); zero without rounding."""
+        """Unit to which each parameter is rounded, shape (d,); zero if not rounded."""
         return rounding_units(self.points)
 
     def unrounded(self, bounds: Floats | None) -> Floats:
-        """Return points within the bounds that round to the draws, chosen at random."""
+        """Return random points within the bounds that are rounded to the draws."""
         if not self.rounding.any():
             return self.points
         places = np.random.default_rng(0).random(self.points.shape) - 0.5
@@ -209,17 +214,17 @@ class Draws:
 
     @cached_property
     def is_coarse(self) -> NDArray[np.bool_]:
-        """True for parameters rounded to more than a twentieth of their sd."""
+        """Mask of the parameters that are rounded to more than a twentieth of their sd."""
         return np.asarray(self.rounding > _COARSE * _widths(self.points))
 
     @cached_property
     def of_slowest_change(self) -> float:
-        """Effective size for the longest autocorrelation time.
+        """Effective sample size for the slowest of several functions.
 
-        It is infinite without an order.
         The functions are those of `slowest_change`, the coordinates, and the squares of coordinates and principal axes.
-        (If a step of Hamiltonian Monte Carlo is half a period of an axis, the draws alternate between two values along
-        it, and only the square reveals slow mixing.) The draws must be in standard units.
+        Squares are included because the draws of Hamiltonian Monte Carlo alternate between two values along an axis if
+        the trajectory length is half a period of this axis, and only the square reveals slow mixing. The draws must be
+        in standard units. The result is infinite if the draws have no order in time.
         """
         if not self.is_ordered:
             return math.inf
@@ -233,7 +238,7 @@ class Draws:
 
     @cached_property
     def size(self) -> float:
-        """Effective size without autocorrelation: Kish's, if the draws are weighted."""
+        """Kish's effective sample size, which ignores autocorrelation."""
         return 1.0 / float(self.shares @ self.shares) if self.is_weighted else float(len(self.shares))
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
@@ -251,13 +256,13 @@ class Draws:
 
 
 def _slices(chain: Integers) -> tuple[slice, ...]:
-    """Return the range of each label in labels of consecutive draws."""
+    """Return the range of draws of each chain from their labels."""
     starts = [0, *(1 + np.flatnonzero(np.diff(chain))).tolist(), len(chain)]
     return tuple(slice(*ends) for ends in pairwise(starts))
 
 
 def rounding_units(points: Floats) -> Floats:
-    """Return units of rounding, (n, d) -> (d,); zero without rounding."""
+    """Return the unit to which each column of points is rounded; zero if not rounded."""
     some = points[:: max(1, len(points) // _SOME)]
     gaps = np.diff(np.sort(some, axis=0), axis=0)
     least = np.where(gaps > 0.0, gaps, np.inf).min(axis=0, initial=np.inf)
@@ -267,13 +272,13 @@ def rounding_units(points: Floats) -> Floats:
 
 
 def _widths(points: Floats) -> Floats:
-    """Return sds of normal distributions with the same quartiles, shape (d,)."""
+    """Return robust standard deviations from interquartile ranges, shape (d,)."""
     low, high = np.quantile(points, (0.25, 0.75), axis=0)
     return np.asarray((high - low) / _QUARTILES)
 
 
 def _reappear(rows: Integers, points: Floats) -> bool:
-    """Return True if points reappear more often than rounding explains."""
+    """Return True if points occur again more often than rounding explains."""
     again = 1 + np.count_nonzero(np.diff(rows)) - len(points)
     if again <= _REPEATED * len(rows) or len(points) < 2 * _FEWEST:
         return False
@@ -283,14 +288,14 @@ def _reappear(rows: Integers, points: Floats) -> bool:
 
 
 def _are_sorted(shares: Floats) -> bool:
-    """Return True if the weights rise and fall in long runs, unlike those of a chain."""
+    """Return True if the weights increase and decrease in long runs."""
     steps = np.sign(np.diff(shares))
     steps = steps[steps != 0.0]
     return len(steps) >= 2 * _FEWEST and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))
 
 
 def _shrinkage(logarithms: Floats) -> float:
-    """Return the largest decrease of log weights per row, after an increase."""
+    """Return the largest decrease of log weights per draw; 0 if never increasing."""
     peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0

@@ -1,10 +1,11 @@
-"""Errors, warnings and cautions, and the display of text from outside.
+"""Exceptions and warnings, and functions for the text of messages.
 
 A message states the value received, the values allowed and the remedy. The command line exits with the `exit_code` of
-the error's class: 2 for invalid usage, 3 for invalid input, 4 without a certified result and 70 for a bug in steinkit.
+the class of the error: 2 for invalid usage, 3 for invalid input, 4 if no result could be certified, and 70 for a bug in
+steinkit.
 
-Names from files may contain control characters, which could move the cursor or begin a line of their own. They are
-shown as escapes.
+Names in files may contain control characters, which could move the cursor or begin a new line. Messages show control
+characters as escape sequences.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from typing import Any, ParamSpec, TypeVar
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Return a text with escapes for its control and invisible characters.
+    r"""Replace control and invisible characters of a text by escape sequences.
 
     Parameters
     ----------
     text : str
     lines : bool, default False
-        If True, keep line breaks; otherwise escape them as well.
+        If True, keep line breaks. Otherwise, line breaks are replaced as well.
 
     Returns
     -------
@@ -74,7 +75,7 @@ class SteinkitError(Exception):
 
 
 class UsageError(SteinkitError, ValueError):
-    """An argument or option is not valid, such as an unknown solver.
+    """Error raised if an argument or option is not valid.
 
     Examples
     --------
@@ -89,7 +90,7 @@ class UsageError(SteinkitError, ValueError):
 
 
 class MissingDependencyError(SteinkitError, ImportError):
-    """An optional package is required and not installed; the message names it.
+    """Error raised if an optional package is required but not installed.
 
     Examples
     --------
@@ -102,12 +103,13 @@ class MissingDependencyError(SteinkitError, ImportError):
 
 
 class InputError(SteinkitError, ValueError):
-    """Data cannot be used: a missing file, a NaN, a draw outside the support.
+    """Error raised if data are missing or not valid.
 
     Attributes
     ----------
     cell : (str, int, int, str) or None
-        For an invalid number: the name of its array, its row and column from 0, and the problem.
+        For an invalid number, the name of the array, the row and column counted from 0, and the problem. Otherwise
+        None.
 
     Examples
     --------
@@ -122,7 +124,7 @@ class InputError(SteinkitError, ValueError):
 
 
 class OutputError(SteinkitError, OSError):
-    """A result could not be written to the requested file.
+    """Error raised if a result could not be written to a file.
 
     Examples
     --------
@@ -136,7 +138,7 @@ class OutputError(SteinkitError, OSError):
 
 
 class SolverError(SteinkitError, RuntimeError):
-    """No solver certified the answer to within 10 %.
+    """Error raised if no solver certified a result to within 10 %.
 
     Attributes
     ----------
@@ -160,16 +162,16 @@ class SolverError(SteinkitError, RuntimeError):
 
 
 class TimeLimitError(SolverError):
-    """The time limit (`max_seconds`, ``--max-seconds``) passed before an answer.
+    """Error raised if a time limit was exceeded.
 
     Attributes
     ----------
     doing : str
-        The unfinished work, as a clause in the past tense.
+        Description of the unfinished work, as a clause in the past tense.
     needed : float
-        Missing seconds, if the work was not begun for lack of time; 0 after the deadline.
+        Additional seconds required, if the work was not begun for lack of time. 0 if the deadline passed.
     lower, upper : float
-        Bounds found so far; [0, inf] if none were found.
+        Best proved bounds. They are 0 and infinity if no bounds were found.
 
     Examples
     --------
@@ -210,19 +212,19 @@ class TimeLimitError(SolverError):
 
 
 class CrossedBracketError(SteinkitError, RuntimeError):
-    """A lower bound exceeds an upper bound, so one of the two proofs is wrong.
+    """Error raised if a lower bound exceeds an upper bound.
 
-    This is a bug in steinkit. The class does not derive from `SolverError`, because code that continues without a
-    result must not ignore it.
+    One of the two bounds is then incorrect, which is a bug in steinkit. The class is not derived from `SolverError`,
+    because code that continues after a `SolverError` must not ignore this error.
 
     Attributes
     ----------
     lower, upper : float
-        The contradictory bounds.
+        The two inconsistent bounds.
     evidence : dict
-        Arrays that the bounds were computed from.
+        Arrays from which the bounds were computed.
     instance : str or None
-        File written by `keep`.
+        Name of the file that `keep` wrote; None if there is no such file.
 
     Examples
     --------
@@ -242,7 +244,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         self.instance: str | None = None
 
     def __str__(self) -> str:
-        """Return the message, with instructions for a report."""
+        """Return the message, with instructions for reporting the bug."""
         where = "the instance could not be saved" if self.instance is None else f"attach {self.instance}"
         return _shown(
             f"no answer: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a bug in "
@@ -255,23 +257,23 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         Parameters
         ----------
         **arrays
-            Further arrays by name; None is skipped.
+            Further arrays by name. Values of None are skipped.
         """
         if self.instance is not None:
             return
-        import numpy as np  # the list of commands is printed without NumPy
+        import numpy as np  # the command line lists its commands without importing NumPy
 
         known = {name: value for name, value in {**arrays, **self.evidence}.items() if value is not None}
         try:
             with tempfile.NamedTemporaryFile(prefix="steinkit-defect-", suffix=".npz", delete=False) as file:
                 np.savez(file, lower=self.lower, upper=self.upper, **known)
-        except OSError:  # the error itself matters more
+        except OSError:  # the original error is more important
             return
         self.instance = file.name
 
 
 class SteinkitWarning(UserWarning):
-    """A result has a limitation, such as a bracket that is wider than requested.
+    """Warning that a result has a limitation, such as a wide bracket.
 
     Examples
     --------
@@ -288,7 +290,7 @@ class SteinkitWarning(UserWarning):
 
 
 class ReadingWarning(SteinkitWarning):
-    """Columns of a file were read as labels, diagnostics or row names.
+    """Warning that columns were read as labels, diagnostics or row names.
 
     Examples
     --------
@@ -299,9 +301,10 @@ class ReadingWarning(SteinkitWarning):
 
 
 class Caution(str):
-    """A warning of a result that changes the interpretation of its number.
+    """Message of a result that affects the interpretation of its numbers.
 
-    `cautious` issues it as a Python warning. Notes that do not change the interpretation are plain strings.
+    The decorator `cautious` issues such messages as Python warnings. Notes that do not affect the interpretation are
+    plain strings.
     """
 
     __slots__ = ()
@@ -326,10 +329,11 @@ _is_nested: ContextVar[bool] = ContextVar("is_nested", default=False)  # True in
 
 
 def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Issue the cautions in the `warnings` of a function's result as warnings.
+    """Decorate a function to issue the cautions of its result as Python warnings.
 
-    A warning refers to the user's line. A cautious function issues no warnings if it is called by another one, which
-    decides whether its own result repeats them.
+    The cautions are the items of the attribute `warnings` of the result that are instances of `Caution`. The Python
+    warnings refer to the line of the user's code. If a decorated function is called by another decorated function, it
+    issues no warnings, and the outer function decides whether its result contains them.
     """
 
     @wraps(function)
@@ -345,7 +349,7 @@ def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
 
 
 def caution(messages: Iterable[str]) -> None:
-    """Issue the cautions among messages as warnings, outside of `cautious`."""
+    """Issue the cautions among messages as warnings, except inside `cautious`."""
     if _is_nested.get():
         return
     for each in dict.fromkeys(messages):
@@ -354,7 +358,7 @@ def caution(messages: Iterable[str]) -> None:
 
 
 def warn_user(message: str, category: type[SteinkitWarning] = SteinkitWarning) -> None:
-    """Issue a Python warning that refers to the user's line."""
+    """Issue a Python warning that refers to the line of the user's code."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
@@ -362,18 +366,18 @@ def warn_user(message: str, category: type[SteinkitWarning] = SteinkitWarning) -
 
 
 def leave_to_results() -> None:
-    """Ignore warnings that results repeat, inside `warnings.catch_warnings`."""
+    """Set warning filters that ignore the warnings that results contain."""
     warnings.simplefilter("ignore", SteinkitWarning)
     warnings.simplefilter("default", ReadingWarning)
 
 
 def about(subject: str, message: str) -> str:
-    """Return a warning preceded by its subject; a `Caution` remains one."""
+    """Prepend the subject to a warning, and keep its type."""
     return type(message)(f"{subject}: {message}")
 
 
 def reservations(messages: Iterable[str]) -> str:
-    """Return the number of cautions among warnings as the end of a repr."""
+    """Return the number of cautions among messages, for a repr."""
     found = sum(isinstance(each, Caution) for each in messages)
     return f", {found} warning{'s' * (found > 1)}" if found else ""
 
@@ -398,7 +402,7 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, which
     what : str
         Beginning of the message, before the unknown name.
     which : str
-        Name of the known ones, in the plural.
+        Plural noun for the known names.
     """
     for name in given:
         if not isinstance(name, str) or name not in known:
@@ -406,7 +410,7 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, which
 
 
 def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
-    """Return at most ``most`` names, quoted and joined."""
+    """Join at most ``most`` quoted names."""
     quoted = [f'"{name}"' for name in names[:most]]
     if len(names) > most:
         return ", ".join(quoted) + f" and {len(names) - most} more"
@@ -414,7 +418,7 @@ def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text in quotes, cut if long."""
+    """Return a text in quotes, truncated if it is long."""
     return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
 
 
@@ -430,4 +434,4 @@ def imported(module: str, package: str, extra: str) -> Any:
 
 
 class AbandonedWork(KeyboardInterrupt):
-    """The user interrupted while a thread that cannot be stopped was running."""
+    """Exception raised if the user interrupts a thread that cannot be stopped."""

@@ -1,4 +1,4 @@
-"""A finding: one problem of a sample, as all tests report it."""
+"""Findings, which describe problems of a sample in a common form for all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steinkit.result import in_json
 from steinkit.text import listed, standard_errors
 
 ALONG_AXIS = "wrong"
-"""Direction of a shape along a principal axis, which has no parameter's unit."""
+"""Direction of a finding on the shape along a principal axis."""
 
 _OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wide", "too wide": "too narrow"}
 
@@ -30,35 +30,38 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem of a sample; `str` returns it as a clause: "mu is too high".
+    """One problem of a sample, which `str` converts to a clause.
 
     Attributes
     ----------
     kind : Kind
-        A conditional location or scale concerns one parameter, given the distance of another one from its median.
+        Biased aspect of the distribution. A conditional location or scale is that of one parameter, given the distance
+        of another parameter from its median.
     parameters : tuple of str
-        One parameter; the pair of a dependence; for a conditional location or scale the biased parameter and then the
-        one in the condition; those with the largest loadings on a principal axis; or all.
+        The biased parameter, or the two parameters of a dependence. For a conditional location or scale, the biased
+        parameter is followed by the one in the condition. For a principal axis, the parameters with the largest
+        loadings. For the total spread or the tails of all parameters, all parameters.
     direction : str
-        Difference between the draws and the target, given the other parameters: "too high", "too low"; "too wide",
-        "too narrow"; "correlation too weak", "correlation too strong", "correlation of wrong sign"; for tails "too
-        heavy", "too light"; for a shape the region with too many or too few draws, as "too many draws below -1", or
-        "wrong" along a principal axis; for a conditional location or scale the difference near the other parameter's
-        median, as "too narrow where x2 is near its median".
+        Difference between the draws and the target, given the other parameters. Possible values are "too high", "too
+        low", "too wide", "too narrow", "correlation too weak", "correlation too strong" and "correlation of wrong
+        sign"; for tails, "too heavy" and "too light". For a shape, the direction states the region with too many or too
+        few draws, such as "too many draws below -1", and is "wrong" along a principal axis. For a conditional location
+        or scale, it states the difference near the median of the other parameter, such as "too narrow where x2 is near
+        its median".
     z : float
-        Evidence, in standard errors.
+        Strength of the evidence, in standard errors.
     size : float
-        Size in standard units; NaN if it is not known. For independent normal parameters a shift in standard
-        deviations, the relative error of a standard deviation, or the error of a correlation. If parameters are
-        correlated, it is larger for a bias of one parameter alone, d / (1 - R^2) for a shift d of x_j if the others
-        explain the fraction R^2 of its variance, and smaller if the others are shifted with it. For other targets, and
-        for a conditional location or scale, it is the mean of a function that has mean zero under the target. For a
-        shape it is the approximate fraction of misplaced draws.
+        Size of the bias in standard units; NaN if it is not known. For independent normal parameters, this is the shift
+        in standard deviations, the relative error of a standard deviation, or the error of a correlation. If parameters
+        are correlated, the size depends on the other parameters: a shift d of x_j alone has the size d / (1 - R^2),
+        where R^2 is the fraction of the variance of x_j that the others explain, and the size is smaller if the others
+        are shifted with x_j. For other targets, and for a conditional location or scale, the size is the mean of a
+        function that has mean zero under the target. For a shape, it is the approximate fraction of misplaced draws.
     source : str
-        Test that reported it: "moments", "bounded", "sliced" or "invariance". The invariance test concerns the marginal
-        distribution of a parameter, the others its distribution given the other parameters.
+        Name of the test: "moments", "bounded", "sliced" or "invariance". The finding of the invariance test refers to
+        the marginal distribution of a parameter. Other findings refer to the distribution given the other parameters.
     explained_by : tuple of str
-        Parameters with a shift that explains this finding. The finding is then not a separate problem.
+        Parameters with shifts that explain this finding. If there are any, the finding is not a separate problem.
 
     Examples
     --------
@@ -95,7 +98,7 @@ class Finding:
 
     @property
     def evidence(self) -> str:
-        """Clause with its evidence in parentheses."""
+        """The finding as a clause, followed by the z-score in parentheses."""
         kernel = " under an exact Markov kernel" if self.source == "invariance" else ""
         return f"{self} (z = {standard_errors(self.z)}{kernel})"
 

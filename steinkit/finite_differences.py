@@ -1,8 +1,8 @@
 """Gradients of a log density by finite differences.
 
-They are SciPy's adaptive central differences (`scipy.differentiate.derivative`), with an estimate of the error of each
-entry. In addition, steps are in the unit of each parameter and never cross a bound, several initial steps are tried,
-and the rounding error of the log density is included.
+The gradients are computed by the adaptive central differences of SciPy (`scipy.differentiate.derivative`), which also
+estimate the error of each entry. In addition, the steps depend on the scale of each parameter and never cross a bound,
+several initial steps are tried, and the error estimate includes the rounding error of the log density.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from steinkit.user_functions import call_where_defined
 
 LogDensity = Callable[[Floats], Floats]
 Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
-"""Function of offsets, rows and columns: the log density at each row's point, shifted along a direction."""
+"""Function of offsets, rows and columns that returns the log density at the shifted points of the rows."""
 
-# Initial steps in units of a parameter's scale. SciPy's adaptation fails immediately if a stencil leaves the support or
-# spans several modes; entries that did not converge start again with a smaller step.
+# Initial steps in units of the scale of a parameter. SciPy's adaptation fails if a stencil leaves the support or spans
+# # several modes. Entries that did not converge are computed again with a smaller initial step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
 # Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
 _STENCIL_NOISE = 16.0
-_LOST = 1e-7  # relative error of a shift by rounding above which the value is not used
+_LOST = 1e-7  # values are not used if rounding changes a shift by a larger fraction
 _BLOCK_FLOATS = 1 << 22
-_ROUGH = 1e-2  # relative error of a score that is reported each time
+_ROUGH = 1e-2  # larger relative errors of a score are reported at every call
 
 
 def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
@@ -38,18 +38,18 @@ def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats |
     Parameters
     ----------
     log_density : callable, (m, d) -> (m,)
-        May return -inf or NaN, or raise, outside its support.
+        Function that may return -inf or NaN, or raise an exception, outside the support.
     points : ndarray, shape (n, d)
     bounds : ndarray, shape (d, 2), or None
-        Bounds that no step reaches.
+        Bounds of the support, which no step reaches.
 
     Returns
     -------
     gradient : ndarray, shape (n, d)
         NaN where it could not be computed.
     uncertainty : ndarray, shape (n, d)
-        Estimate (not a bound) of the absolute error, from the change at the last halving of the step and the rounding
-        error of the log density. Infinite where no gradient could be computed, for example on a bound.
+        Estimate (not a bound) of the absolute error, based on the change at the last halving of the step and on the
+        rounding error of the log density. It is infinite if no gradient could be computed, for example on a bound.
     """
 
     def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
@@ -67,14 +67,15 @@ def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats |
 
 
 def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
-    """Return derivatives at n points along k directions, with their uncertainty.
+    """Return derivatives at n points along k directions, with error estimates.
 
     Parameters
     ----------
     shifted : callable, (offsets, rows, columns) -> values
-        Function that is differentiated with respect to the offset, at rows below n and columns below k.
+        Function that is differentiated with respect to the offset. Rows are indices of points, and columns are indices
+        of directions.
     steps : ndarray, shape (n, k)
-        Largest initial steps; entries with a step of 0 are not computed.
+        Largest initial steps. Entries with a step of 0 are not computed.
     rounding : ndarray, shape (n,)
         Rounding errors of the function.
     """
@@ -104,10 +105,10 @@ def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats
 
 
 class DifferenceScore:
-    """A score computed from a log density by central differences.
+    """Score that is computed from a log density by central differences.
 
-    The first call issues a warning with the number of evaluations and the accuracy. Later calls do so only if entries
-    have a relative error above 1 %.
+    The first call issues a warning that states the number of evaluations and the accuracy. Later calls issue a warning
+    only if the relative error of an entry exceeds 1 %.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class DifferenceScore:
 
         gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
         if np.isnan(gradient).any() or not gradient.size:
-            return gradient  # the caller reports the draw
+            return gradient  # the caller reports the draw with a NaN
         size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0))
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.where(size > 0.0, uncertainty / size, 0.0)
@@ -154,12 +155,12 @@ class DifferenceScore:
         return gradient
 
     def without_warning(self, points: Floats) -> Floats:
-        """Return the score at points without a report of its accuracy."""
+        """Return the score at points without issuing a warning."""
         return numerical_gradient(self._log_density, points, self._bounds)[0]
 
 
 def length_scales(points: Floats) -> Floats:
-    """Return the spread of points, (n, d) -> (d,); their size or 1 if zero."""
+    """Return the spread of points, shape (d,); if it is zero, their size or 1."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),
@@ -173,8 +174,8 @@ def length_scales(points: Floats) -> Floats:
 
 
 def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
-    """Return the initial step of every entry, (n, d), a power of two; 0 on a bound."""
-    # a point in a heavy tail has a larger scale than the bulk
+    """Return initial steps, shape (n, d), which are powers of two, or 0 on a bound."""
+    # the scale is larger for a point in a heavy tail
     steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
     if bounds is not None:
         distance = np.minimum(points - bounds[:, 0], bounds[:, 1] - points)
@@ -184,7 +185,7 @@ def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
 
 
 def rounding_error(heights: Floats) -> Floats:
-    """Return the rounding error of log densities in their precision, (n,)."""
+    """Return the rounding errors of log densities, shape (n,)."""
     with np.errstate(over="ignore"):
         single = heights.astype(np.float32).astype(np.float64)
     precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64

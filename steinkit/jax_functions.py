@@ -1,9 +1,8 @@
-"""Vectorized functions in double precision from JAX functions.
+"""Conversion of JAX functions to vectorized functions in double precision.
 
-A function of a vector or a pytree becomes a function of an (n, d) array.
-
-A pytree of arrays corresponds to the vector of its leaves in JAX's order (a dict by sorted keys), each raveled in C
-order. JAX is imported on first use.
+A function of a vector or a pytree is converted to a function of an array of shape (n, d). A pytree of arrays
+corresponds to the vector of the entries of its leaves, in the order of JAX (which sorts the keys of a dict) and in C
+order within each leaf. JAX is imported on first use.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from steinkit.containers.named_draws import indexed, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 
-_SIZES = (1, 16, 128, 1024)  # numbers of points per call; each requires a compilation
-_MOST_ROWS = 8192  # rows of a batch per call
-# JAX's messages about mixed precision: during tracing, lowering and execution
+_SIZES = (1, 16, 128, 1024)  # numbers of points per call; the function is compiled for each number
+_MOST_ROWS = 8192  # largest number of rows of a batch per call
+# messages of JAX about mixed precision during tracing, lowering and execution
 _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 
 
@@ -45,8 +44,8 @@ def double_precision() -> Any:
 def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
     """Vectorize and compile a function of one point in double precision.
 
-    Points are padded to one of a few sizes and evaluated 1024 at a time, which limits the memory. Further arguments
-    have one row per point.
+    The number of points is padded to one of a few sizes. At most 1024 points are evaluated in one call, which limits
+    the memory. Further arguments have one row per point.
     """
     compiled = jax_module().jit(jax_module().vmap(function))
 
@@ -67,8 +66,9 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
 def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
     """Return the vectorized forms of a likelihood term for `Posterior`.
 
-    Batches are padded with copies of their first row to a power of two, and so are states. This limits the number of
-    compiled shapes. Long batches are evaluated 8192 rows at a time. Sums over a batch depend on the shapes by rounding.
+    Batches and states are padded to a power of two with copies of their first row, which limits the number of compiled
+    shapes. Long batches are evaluated in parts of 8192 rows. Rounding errors of the sums over a batch depend on these
+    shapes.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
     Returns
     -------
     tuple of callable
-        Terms of a batch for each of K states, (K, d) -> (K, b), and their summed gradients, (K, d) -> (K, d).
+        Function that returns the terms of a batch for each of K states, shape (K, b), and function that returns the
+        gradients of their sums, shape (K, d).
     """
     jax = jax_module()
     over_rows = jax.vmap(term, (None, *(0,) * arrays))
@@ -115,7 +116,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
 def _padded_blocks(
     thetas: Floats, batches: Sequence[NDArray[Any]]
 ) -> Iterator[tuple[bool, int, tuple[NDArray[Any], ...]]]:
-    """Yield True if the states share the rows, the number of rows, and padded arrays."""
+    """Yield whether states share rows, the number of rows, and the padded arrays."""
     shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
     states = _power_of_two(len(thetas))
     for begin in range(0, batches[0].shape[1], _MOST_ROWS):
@@ -143,10 +144,10 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
 
 @contextmanager
 def _constants_explained() -> Iterator[None]:
-    """Explain JAX's errors about mixed precision.
+    """Convert errors of JAX about mixed precision to errors with an explanation.
 
-    JAX keeps NumPy arrays among the globals of a compiled function in single precision and uses this copy in double
-    precision as well (observed in JAX 0.10). JAX's own arrays are converted.
+    JAX converts NumPy arrays that a compiled function uses as global variables to single precision, and uses these
+    copies in double precision as well (observed in JAX 0.10). JAX arrays are converted correctly.
     """
     try:
         yield
@@ -162,20 +163,21 @@ def _constants_explained() -> Iterator[None]:
 
 
 def fresh(arguments: Any) -> Any:
-    """Copy NumPy arrays of a pytree; JAX may keep other forms of the originals."""
+    """Copy the NumPy arrays in a pytree, because JAX may cache the originals."""
     return jax_module().tree_util.tree_map(lambda x: x.copy() if type(x) is np.ndarray else x, arguments)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCoordinates:
-    """Coordinates of a pytree: the entries of its arrays as one vector.
+    """Mapping between a pytree of arrays and the vector of their entries.
 
     Attributes
     ----------
     structure : jax.tree_util.PyTreeDef
     leaves : tuple of str
-        Names of the arrays from their paths: ``mu`` for ``{"mu": ...}`` or a field ``mu``, ``layers.0.bias`` for
-        ``{"layers": [{"bias": ...}]}``, ``x`` and ``x.0`` if the pytree is an array or a sequence of arrays.
+        Names of the arrays, derived from their paths. Examples are ``mu`` for ``{"mu": ...}`` or a field ``mu``, and
+        ``layers.0.bias`` for ``{"layers": [{"bias": ...}]}``. The name of a single array is ``x``, and the first array
+        of a sequence has the name ``x.0``.
     shapes : tuple of tuple of int
         Shapes of the arrays.
     """
@@ -186,12 +188,12 @@ class TreeCoordinates:
 
     @classmethod
     def of(cls, tree: Any, lead: int = 0) -> TreeCoordinates:
-        """Return the coordinates of a pytree, without leading axes of its arrays.
+        """Return the coordinates of a pytree, ignoring leading axes of its arrays.
 
         Raises
         ------
         InputError
-            If there are no arrays, or an array has fewer axes.
+            If there are no arrays, or an array has fewer than `lead` axes.
         """
         found, structure = jax_module().tree_util.tree_flatten_with_path(tree)
         if not found:
@@ -205,7 +207,7 @@ class TreeCoordinates:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coordinates: ``mu``, ``theta[0]``, ``layers.0.bias[2]``."""
+        """Names of the coordinates, such as ``mu``, ``theta[0]`` or ``layers.0.bias[2]``."""
         pairs = zip(self.leaves, self.shapes, strict=True)
         return tuple(name for leaf, shape in pairs for name in indexed(leaf, positions(shape)))
 
@@ -215,7 +217,7 @@ class TreeCoordinates:
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     def unravel(self, vector: Any) -> Any:
-        """Return the pytree of a vector, shape (d,), of NumPy or JAX."""
+        """Convert a NumPy or JAX vector of shape (d,) to a pytree."""
         ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
         parts = [vector[begin:end].reshape(s) for (begin, end), s in zip(pairwise(ends), self.shapes, strict=True)]
         return jax_module().tree_util.tree_unflatten(self.structure, parts)
@@ -225,12 +227,12 @@ class TreeCoordinates:
         return lambda vector, *others: function(self.unravel(vector), *others)
 
     def ravel(self, tree: Any, lead: Sequence[int] = ()) -> Floats:
-        """Return the vectors of draws stacked along leading axes, shape (*lead, d).
+        """Convert draws stacked along leading axes to vectors, shape (*lead, d).
 
         Raises
         ------
         InputError
-            If the structure or the shape of an array differs.
+            If the structure of the pytree or the shape of an array is different.
         """
         found, structure = jax_module().tree_util.tree_flatten(tree)
         if structure != self.structure:
@@ -247,7 +249,7 @@ class TreeCoordinates:
 def in_coordinates(
     like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
 ) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
-    """Return dimension, names and functions in terms of vectors."""
+    """Return the dimension, the names and the functions in terms of vectors."""
     if like is None:
         return dim, names, functions
     tree = TreeCoordinates.of(like)
@@ -257,7 +259,7 @@ def in_coordinates(
 
 
 def _name(path: Sequence[Any]) -> str:
-    """Return the name of a leaf from its path."""
+    """Return the name of a leaf, derived from its path."""
     steps = [str(next(getattr(key, kind) for kind in ("key", "name", "idx") if hasattr(key, kind))) for key in path]
     anonymous = not path or hasattr(path[0], "idx")
     return ".".join(["x", *steps] if anonymous else steps)

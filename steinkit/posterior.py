@@ -1,8 +1,8 @@
-"""Posteriors: targets with data, likelihood terms, and a prior.
+"""Posterior distributions with data, likelihood terms and a prior.
 
     log p(theta | data) = log_prior(theta) + sum over i of log_likelihood(theta, data point i) + constant
 
-A `Posterior` is a `Target` with a score over all the data. Minibatch samplers use the terms.
+A `Posterior` is a `Target`, and its score is a sum over all data points. Minibatch samplers use the terms of this sum.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
 MakeTerms = Callable[[tuple[Array, ...], int], CompiledTerms]
 
-# Floats of data, one copy per point, in one call of a vectorized likelihood (64 MB).
+# Largest number of data values in one call of a vectorized likelihood, counted for each point (64 MB).
 _BLOCK_FLOATS = 1 << 23
 
 
 class Posterior(Target):
-    """A posterior with its data, likelihood terms and prior.
+    """Posterior distribution with its data, likelihood terms and prior.
 
     Parameters
     ----------
     data : sequence of array_like
-        Arrays with the same leading length N; data point i is row i of each. Memory-mapped arrays stay in their files.
+        Arrays with the same leading length N. Data point i consists of row i of each array. Memory-mapped arrays are
+        not loaded into memory.
     log_likelihood : callable, (theta, *batch) -> (b,)
-        Log likelihood of each data point of a batch at one parameter vector, shape (d,). A batch is b rows of each
-        array.
+        Log likelihood of each data point in a batch, for one parameter vector of shape (d,). A batch consists of b rows
+        of each array.
     grad_log_likelihood : callable, (theta, *batch) -> (d,)
         Gradient with respect to theta, summed over the batch.
     log_prior : callable, (K, d) -> (K,)
@@ -49,8 +50,8 @@ class Posterior(Target):
     grad_log_prior : callable, (K, d) -> (K, d)
         Gradient of `log_prior`.
     log_likelihood_many : callable, ((K, d), *batches) -> (K, b), optional
-        Log likelihood at K parameter vectors, each with its own batch: the arrays of ``batches`` have shape (K, b,
-        ...). If all share one batch, the arrays are read-only broadcasts with stride 0 along the first axis.
+        Log likelihood for K parameter vectors, each with its own batch. The arrays in ``batches`` have shape (K, b,
+        ...). If all vectors share one batch, the arrays are read-only broadcasts with stride 0 along the first axis.
     grad_log_likelihood_many : callable, ((K, d), *batches) -> (K, d), optional
         Gradient of `log_likelihood_many`, summed over each batch.
     **options
@@ -66,12 +67,13 @@ class Posterior(Target):
     Raises
     ------
     UsageError
-        If the data are not arrays of one length. Functions that return a wrong shape raise an error on first use.
+        If the data are not arrays of the same length. If a function returns the wrong shape, an error is raised on
+        first use.
 
     Notes
     -----
-    The functions are attributes. `check_shapes` validates their results once, before the first score or the first step
-    of a sampler.
+    The functions are available as attributes. `check_shapes` validates their results once, before the first score is
+    computed and before the first step of a sampler.
 
     Examples
     --------
@@ -119,7 +121,7 @@ class Posterior(Target):
         self._dim_of_use: int | None = None
         self._compile: MakeTerms | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
-        self._compiled: CompiledTerms | None = None  # kept, because its addresses may be in use
+        self._compiled: CompiledTerms | None = None  # stored, because its addresses may be in use
 
     @classmethod
     def from_jax(  # type: ignore[override]
@@ -141,19 +143,20 @@ class Posterior(Target):
         Parameters
         ----------
         log_likelihood : callable, (theta, *row) -> scalar
-            Log likelihood of one data point (a row of each array of ``data``) at one state, in `jax.numpy`. It is
-            differentiated, vectorized over data and chains, compiled for batches padded to a power of two, and run in
-            double precision, independent of `jax_enable_x64`.
+            Log likelihood of one data point (one row of each array in ``data``) at one state, written with `jax.numpy`.
+            The function is differentiated, vectorized over data and chains, compiled for batches that are padded to a
+            power of two, and run in double precision, independently of `jax_enable_x64`.
         log_prior : callable, theta -> scalar
             Log density of the prior at one state, up to a constant.
         data : sequence of array_like
             See `Posterior`.
         dim : int, optional
-            Dimension; any by default.
+            Number of parameters; any number by default.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
-            A state as the functions accept it, see `Target.from_jax`; by default a vector, shape (d,).
+            Example of a state that the functions accept, as for `Target.from_jax`. By default, a state is a vector of
+            shape (d,).
         names : sequence of str, optional
-            Names of the parameters; those of ``like`` by default.
+            Names of the parameters; by default, the names derived from ``like``.
         label : str
             Name of the target in reports.
         **options
@@ -162,14 +165,14 @@ class Posterior(Target):
         Returns
         -------
         Posterior
-            Chains run together and chains run separately agree up to rounding.
+            The posterior. Chains that are run together and chains that are run separately agree up to rounding errors.
 
         Raises
         ------
         MissingDependencyError
             If JAX is not installed (``pip install -e '.[jax]'``).
         UsageError
-            If the data are not arrays of one length, or ``dim`` or ``names`` contradict ``like``.
+            If the data are not arrays of the same length, or if ``dim`` or ``names`` are inconsistent with ``like``.
 
         Examples
         --------
@@ -208,7 +211,7 @@ class Posterior(Target):
     def check_shapes(self, theta: ArrayLike) -> None:
         """Validate the results of every function on a few data points, once.
 
-        The vectorized forms must also agree with the single ones.
+        The vectorized functions must also agree with the functions for one parameter vector.
 
         Parameters
         ----------
@@ -218,7 +221,7 @@ class Posterior(Target):
         Raises
         ------
         InputError
-            With the name of the function, the shape that it returned and the expected shape.
+            If a function returns the wrong shape, or if two forms of a function differ.
         """
         theta = real_numbers(theta, "parameters")
         dim, self._dim_of_use = len(theta), len(theta)
@@ -253,22 +256,22 @@ class Posterior(Target):
         self._is_checked = True
 
     def tempered(self, temperature: float) -> Posterior:
-        """Return the posterior at a temperature T: the likelihood to the power 1/T.
+        """Return the posterior with the likelihood raised to the power 1/T.
 
             log p(theta | data) = log_prior(theta) + 1/T sum over i of log_likelihood(theta, data point i) + constant
 
-        A sampler run on this posterior with ``temperature=T`` draws from it. Its own terms are tempered, so samplers
-        run on it at temperature 1.
+        A sampler that is run on the original posterior with ``temperature=T`` draws from the tempered posterior. The
+        likelihood terms of the tempered posterior include the factor 1/T, so samplers are run on it at temperature 1.
 
         Parameters
         ----------
         temperature : float
-            T, positive.
+            Temperature T, which must be positive.
 
         Returns
         -------
         Posterior
-            Without a sampler and a cdf.
+            The tempered posterior, without a sampler and a cdf.
 
         Raises
         ------
@@ -297,9 +300,9 @@ class Posterior(Target):
 
     @property
     def compiled_terms(self) -> CompiledTerms | None:
-        """Compiled terms, or None.
+        """Compiled terms, with which samplers run chains in compiled code, or None.
 
-        Samplers use them to run whole chains in compiled code. None if ``data`` or a function has been replaced.
+        The value is None if there are no compiled terms, or if ``data`` or a function was replaced.
         """
         dim = self.dim or self._dim_of_use
         if self._compile is None or dim is None or not self._has_own_terms():
@@ -313,12 +316,12 @@ class Posterior(Target):
     def _bring_terms(self, make: MakeTerms) -> None:
         """Set the function that makes compiled terms from the data and d.
 
-        It is called before each run, because parameters of a family, such as a prior variance, may change.
+        The function is called before each run, because parameters of a family, such as a prior variance, may change.
         """
         self._compile, self._compiled_from = make, (self.data, self._functions())
 
     def _has_own_terms(self) -> bool:
-        """Return True if data and functions are those of the compiled terms."""
+        """Return True if the compiled terms belong to the current data and functions."""
         data, functions = self._compiled_from
         return data is self.data and functions == self._functions()
 
@@ -327,11 +330,11 @@ class Posterior(Target):
         return *terms, self.log_likelihood_many, self.grad_log_likelihood_many
 
     def __getstate__(self) -> dict[str, object]:
-        """Omit compiled terms, which contain addresses."""
+        """Return the state without compiled terms, which contain addresses."""
         return self.__dict__ | {"_compiled": None}
 
     def _score_over_data(self, points: Floats) -> Floats:
-        """Return the score over all the data, (n, d) -> (n, d)."""
+        """Return the score with all data points, shape (n, d)."""
         if not len(points):
             return np.empty(points.shape)
         self.check_shapes(points[0])
@@ -340,7 +343,7 @@ class Posterior(Target):
         return total
 
     def _log_density_over_data(self, points: Floats) -> Floats:
-        """Return the log density over all the data up to a constant, (n, d) -> (n,)."""
+        """Return the log density with all data points, up to a constant, shape (n,)."""
         if not len(points):
             return np.empty(0)
         self.check_shapes(points[0])
@@ -349,19 +352,20 @@ class Posterior(Target):
         return total
 
     def _add_log_likelihoods(self, total: Floats, points: Floats) -> None:
-        """Add the log likelihood of all data to ``total`` in place."""
+        """Add the log likelihood of all data points to ``total`` in place."""
         many = for_many(self.log_likelihood_many, self.log_likelihood)
         self._add_over_data(total, points, lambda thetas, *batches: many(thetas, *batches).sum(axis=1))
 
     def _add_over_data(self, total: Floats, points: Floats, term: LikelihoodTerm) -> None:
-        """Add a term of many parameter vectors, summed over all data, to ``total``."""
+        """Add a likelihood term, summed over all data points, to ``total`` in place."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
-        pairs = max(1, _BLOCK_FLOATS // width)  # pairs of a point and a data point in a block
-        # Matrix products are fast for blocks that are large in both directions, and somewhat larger in data.
+        pairs = max(1, _BLOCK_FLOATS // width)  # number of pairs of a parameter vector and a data point in a block
+        # Matrix products are fast if both dimensions of a block are large, and the number of data points somewhat
+        # larger.
         rows = min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1
-        # Products of a block are small: with several threads, libraries spend most of the time waiting.
+        # The matrix products of a block are small, so several threads would spend most of the time waiting.
         with one_thread_in_libraries() if is_long else nullcontext():
             shown = None if is_long else False
             for begin in progress_bar("passing through the data", unit=" blocks", shown=shown, steps=begins):
@@ -372,7 +376,7 @@ class Posterior(Target):
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
-    """Return the data as arrays of one leading length."""
+    """Convert the data to arrays of the same leading length."""
     if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
         raise UsageError(
             f"data must be a tuple of arrays with one row per data point, such as (array,); got {type(data).__name__}"
@@ -399,7 +403,7 @@ def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...]
 
 
 def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
-    """Return the form for one parameter vector of a term for many."""
+    """Return the function for one parameter vector from a vectorized function."""
     return partial(_first_of_one, many)
 
 
@@ -409,7 +413,7 @@ def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
 
 
 def for_many(many: LikelihoodTerm | None, single: LikelihoodTerm) -> LikelihoodTerm:
-    """Return the vectorized form of a term; by default a loop over the single form."""
+    """Return the vectorized form of a term, or a loop over the single form."""
     return partial(_one_by_one, single) if many is None else many
 
 

@@ -1,8 +1,8 @@
 """Base class of results, and the statements in their text.
 
-Statements become paragraphs on a terminal, and questions with answers on a page. The words "proved", "found" and "an
-estimate" are defined here only. Modules of higher layers make pages, figures and files. This module does not import
-them; the package registers their functions once, with `serve_results_with`.
+Statements are shown as paragraphs on a terminal, and as questions with answers on a page. The terms "proved", "found"
+and "an estimate" for brackets are defined only in this module. Modules of higher layers create pages, figures and
+files. To avoid upward imports, the package registers their functions by `serve_results_with`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _served_by: dict[str, str] = {}
 
 
 def serve_results_with(**functions: str) -> None:
-    """Register the functions that serve results, as ``module:function``.
+    """Register functions of higher layers that results call, as ``module:function``.
 
     Parameters
     ----------
     **functions : str
-        For "html" (notebooks), "picture", "figures" and "save". A module is imported on first use.
+        Functions for "html" (notebooks), "picture", "figures" and "save". A module is imported on first use.
     """
     _served_by.update(functions)
 
@@ -42,7 +42,7 @@ def _served(what: str, *arguments: Any) -> Any:
 
 
 class Displayed:
-    """An object that a notebook shows with text and a figure."""
+    """Base class of objects that notebooks display with text and a figure."""
 
     def _repr_html_(self) -> str | None:
         shown: str | None = _served("html", self)
@@ -57,7 +57,7 @@ class Result(Displayed):
     Attributes
     ----------
     warnings : tuple of str
-        Notes for the reader; a `steinkit.errors.Caution` changes the interpretation of the number.
+        Notes on the result. A `steinkit.errors.Caution` affects the interpretation of its numbers.
     origin : Origin or None
         Files and command of a result from the command line.
 
@@ -96,7 +96,7 @@ class Result(Displayed):
         Returns
         -------
         str
-            Title of a page, without a final period.
+            A sentence without its final period.
         """
         raise NotImplementedError
 
@@ -106,17 +106,17 @@ class Result(Displayed):
         Returns
         -------
         tuple of Statement
-            In reading order: the result, its evidence and its limits.
+            The result, its evidence and its limits, in reading order.
         """
         raise NotImplementedError
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the numbers of the result.
+        """Return tables with the numbers of the result.
 
         Returns
         -------
         tuple of Table
-            The most informative one first; `summary` appends it to the text.
+            Tables, of which the first is the most informative one. `summary` appends it to the text.
         """
         return ()
 
@@ -126,7 +126,7 @@ class Result(Displayed):
         Returns
         -------
         tuple of pairs of str
-            Term and value. A value of several lines is text to be copied.
+            Terms and values. A value with several lines is text to be copied.
         """
         return () if self.origin is None else self.origin.facts
 
@@ -158,12 +158,12 @@ class Result(Displayed):
         Returns
         -------
         matplotlib Figure
-            Not registered with pyplot; save it with ``figure.savefig``.
+            The figure. It is not registered with pyplot; save it with ``figure.savefig``.
 
         Raises
         ------
         UsageError
-            If there is no figure for results of this type.
+            If results of this type have no figure.
         """
         figure: Figure = _served("picture", self)
         return figure
@@ -174,7 +174,8 @@ class Result(Displayed):
         Parameters
         ----------
         path : path
-            JSON file for `to_dict`. The arrays are written to a file of this name with ``.npz`` added.
+            Name of the JSON file with the content of `to_dict`. The arrays are written to a second file, with ``.npz``
+            appended to the name.
 
         Raises
         ------
@@ -192,7 +193,7 @@ class Origin:
     ----------
     files : tuple of str
     against : str
-        Description of the target for a sentence.
+        Description of the target for use in a sentence.
     target : str or None
         Name of the target; None if stored scores were used or no target was needed.
     options : mapping of str to str
@@ -212,7 +213,7 @@ class Origin:
 
     @property
     def sample(self) -> str:
-        """Name of the sample, after its files."""
+        """Name of the sample, derived from the names of its files."""
         return files_label(self.files)
 
     @property
@@ -240,7 +241,7 @@ class Picture:
     alt : str
         Description of the figure, with its numbers, for readers who cannot see it.
     draw : callable
-        Returns a new Figure, not registered with pyplot, about 7.6 inches wide.
+        Function that returns a new Figure with a width of about 7.6 inches, which is not registered with pyplot.
     """
 
     name: str
@@ -250,9 +251,9 @@ class Picture:
 
 
 class Brief:
-    """Base class of records of arrays with a short repr, which lists shapes.
+    """Base class of records with a short repr that lists the shapes of arrays.
 
-    For dataclasses declared with ``repr=False``.
+    It is used for dataclasses that are declared with ``repr=False``.
     """
 
     def __repr__(self) -> str:
@@ -262,7 +263,7 @@ class Brief:
 
 
 def in_json(value: Any) -> Any:
-    """Return a value for a JSON document, with null for numbers that are not finite."""
+    """Convert a value for JSON, with null for numbers that are not finite."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -273,7 +274,7 @@ def in_json(value: Any) -> Any:
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
-    """Return at most ``most`` names, the last one among them."""
+    """Join at most ``most`` names, including the last one."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])}, ..., {names[-1]}"
@@ -289,15 +290,15 @@ def _brief(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """A part of a result's text.
+    """Part of the text of a result.
 
     Attributes
     ----------
     kind : str
-        "number" with its proof, "comparison" with other samples, "findings" about parameters, "draws" with the largest
-        influence, "choice" among settings, "limits" of the result, "method".
+        Content of the text: "number" (a value with its bracket), "comparison" with other samples, "findings" about
+        parameters, "draws" with the largest influence, "choice" among settings, "limits" of the result, or "method".
     question : str
-        Question that the text answers; a heading of a page.
+        Question that the text answers, which is a heading on a page.
     text : str
         Complete sentences.
     continues : bool
@@ -311,13 +312,13 @@ class Statement:
 
 
 def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
-    """Return a statement of the cautions among warnings, if there are any."""
+    """Return a statement with the cautions among warnings, if there are any."""
     found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
     return (Statement("limits", "Which cautions apply?", " ".join(["Caution:", *found])),) if found else ()
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Return statements as paragraphs, with each method on a separate line."""
+    """Return statements as paragraphs; statements of methods are single lines."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:
@@ -335,7 +336,8 @@ def running_text(statements: Sequence[Statement]) -> str:
 def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     """Return questions with their answers.
 
-    Consecutive statements with the same question are lines of one answer. A statement may continue the previous line.
+    Consecutive statements with the same question are separate lines of one answer, unless a statement continues the
+    previous line.
     """
     found: list[tuple[str, str]] = []
     for each in statements:
@@ -356,19 +358,19 @@ UNTESTED = "The draws could not be tested"
 """Headlines of a verdict."""
 
 Claim = Literal["proved", "found", "estimated"]
-"""Basis of a bracket: all rounding errors bounded; partly extrapolated or assumed; no bracket."""
+"""Basis of a bracket: a proof that includes rounding errors; partly an extrapolation or assumption; no bracket."""
 
 ESTIMATE = "an estimate"
-"""Replaces a bracket in text."""
+"""Text for a value without a bracket."""
 
 
 def claimed(claim: Claim, lower: float, upper: float) -> str:
-    """Return a bracket for a sentence: "proved to lie between 1.2 and 1.3"."""
+    """Return a bracket as a clause such as "proved to lie between 1.2 and 1.3"."""
     if claim == "estimated":
         return ESTIMATE
     return f"{claim} to lie between {' and '.join(rounded_outwards(lower, upper))}"
 
 
 def bracket_column(claim: Claim) -> str:
-    """Return the heading of a column of brackets; empty if there are none."""
+    """Return the heading of a column of brackets; empty for estimates."""
     return "" if claim == "estimated" else f"{claim} between"

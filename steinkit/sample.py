@@ -1,7 +1,7 @@
-"""Samples: draws with weights, scores, labels and diagnostics.
+"""Samples of draws, with weights, scores, labels and diagnostics.
 
-A `Sample` keeps draws exactly as given. `Sample.distinct` returns the points on which a discrepancy is computed: the
-distinct points with positive weight, with weights that sum to one.
+A `Sample` stores draws without changes. `Sample.distinct` returns the points for which a discrepancy is computed. These
+are the distinct points with positive weight, and their weights sum to one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _LARGEST_WHOLE = 2.0**53  # largest size below which doubles represent all integ
 
 @dataclass(frozen=True, eq=False, init=False)
 class Sample(Displayed):
-    """Draws that are meant to represent a target distribution.
+    """Draws that approximate a target distribution.
 
     Parameters
     ----------
     points : array_like, shape (n,), (n, d) or (chains, draws, d)
-        The draws, in order. Three dimensions are laid out chain after chain and set `chain` and `draw`.
+        The draws, in their original order. If the array has three dimensions, the chains are concatenated, and `chain`
+        and `draw` are set.
     weights : array_like, shape (n,), optional
-        Non-negative weights, in any unit; equal weights by default.
+        Non-negative weights, up to a constant factor. By default, the weights are equal.
     scores : array_like, shape (n, d), optional
         Gradient of the target's log density at each draw.
     cost : array_like, shape (n,), optional
@@ -53,8 +54,8 @@ class Sample(Displayed):
     Raises
     ------
     InputError
-        If an array has the wrong shape, a value (except an energy) is not finite, or the weights are negative or all
-        zero.
+        If an array has the wrong shape, if a value other than an energy is not finite, or if weights are negative or
+        all are zero.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Sample(Displayed):
     divergent: NDArray[np.bool_] | None
     energy: Floats | None
 
-    def __init__(  # explicit, because parameters accept more types than attributes have
+    def __init__(  # explicit, because parameters accept more types than the attributes
         self,
         points: ArrayLike,
         weights: ArrayLike | None = None,
@@ -124,7 +125,7 @@ class Sample(Displayed):
         return np.array(self.points, dtype=dtype)
 
     def __getitem__(self, rows: int | slice | Integers | NDArray[np.bool_]) -> Sample:
-        """Return draws by slice, number or mask: ``sample[:100]``, ``sample[::5]``."""
+        """Return the draws selected by a slice, an index or a mask."""
         rows = np.atleast_1d(np.arange(len(self))[rows])
         columns = {name: getattr(self, name) for name in (*PER_DRAW, "scores", "chain", "draw")}
         kept = {name: values[rows] for name, values in columns.items() if values is not None}
@@ -140,7 +141,7 @@ class Sample(Displayed):
         """Weights scaled to sum to one, shape (n,)."""
         if self.weights is None:
             return np.full(len(self), 1.0 / len(self))
-        scaled = self.weights / self.weights.max()  # the sum of large weights overflows
+        scaled = self.weights / self.weights.max()  # the sum of large weights may overflow
         return np.asarray(scaled / scaled.sum(), dtype=np.float64)
 
     @property
@@ -150,7 +151,7 @@ class Sample(Displayed):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of draws, weights, scores and labels, equal on all machines."""
+        """SHA-256 hash of draws, weights, scores and labels; identical on all machines."""
         digest = hashlib.sha256()
         for name in ("points", "weights", "scores", "chain", "draw"):
             values = getattr(self, name)
@@ -162,7 +163,8 @@ class Sample(Displayed):
     def select(self, names: list[str] | tuple[str, ...]) -> Sample:
         """Return a sample of the named parameters, in the order given.
 
-        Scores are not changed: they are scores of the selected parameters given the others, not marginal scores.
+        Scores are not changed. They are scores of the conditional distribution of the selected parameters given the
+        others, and not marginal scores.
 
         Parameters
         ----------
@@ -172,7 +174,7 @@ class Sample(Displayed):
         Returns
         -------
         Sample
-            With the weights, cost and labels of the draws.
+            The selected parameters, with the weights, costs and labels of the draws.
 
         Raises
         ------
@@ -237,12 +239,12 @@ class Sample(Displayed):
         Parameters
         ----------
         **columns
-            "weights", "scores", "names", "divergent" or "energy", as parameters of the class.
+            New values of "weights", "scores", "names", "divergent" or "energy".
 
         Returns
         -------
         Sample
-            With copies of all other arrays.
+            The sample with the new values and copies of all other arrays.
 
         Raises
         ------
@@ -259,11 +261,11 @@ class DistinctSample:
     Attributes
     ----------
     points : ndarray, shape (n, d)
-        In order of first appearance.
+        Distinct points, in the order of first appearance.
     weights : ndarray, shape (n,)
-        Positive weights, rounded to double precision; the exact weights sum to one.
+        Positive weights, rounded to double precision. The exact weights sum to one.
     weights_low : ndarray, shape (n,)
-        Exact weights minus `weights`, with an error of about 2^-96 of the weight.
+        Exact weights minus `weights`, with an error of about 2^-96 times the weight.
     scores : ndarray, shape (n, d), or None
         Scores stored in the sample.
     counts : ndarray of int, shape (n,)
@@ -271,7 +273,7 @@ class DistinctSample:
     first : ndarray of int, shape (n,)
         Index of the first draw at each point.
     inverse : ndarray of int, shape (draws,)
-        Point of each draw of the sample, or -1 for a draw of weight zero.
+        Index of the point of each draw of the sample, or -1 if the weight of the draw is zero.
     names : tuple of str
         Names of the d parameters.
 
@@ -315,12 +317,12 @@ class DistinctSample:
 
 
 def default_names(dim: int) -> tuple[str, ...]:
-    """Return ``x1, x2, ...``, the names of parameters without names."""
+    """Return the default names of parameters, ``x1, x2, ...``."""
     return tuple(f"x{k + 1}" for k in range(dim))
 
 
 def require_printable(names: Iterable[str]) -> None:
-    """Raise InputError for names with control or invisible characters."""
+    """Raise InputError if a name contains control or invisible characters."""
     for position, name in enumerate(names, 1):
         if not name.isprintable():
             raise InputError(
@@ -330,7 +332,7 @@ def require_printable(names: Iterable[str]) -> None:
 
 
 def _rows(values: ArrayLike, what: str) -> Floats:
-    """Return draws or scores with shape (n, d)."""
+    """Convert draws or scores to shape (n, d)."""
     array = _floats(values, what)
     if array.ndim == 1:
         array = array[:, None]
@@ -389,11 +391,11 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""Values that are not allowed, the remedy, and the type of each array with one number per draw."""
+"""Test for invalid values, expected value and type of each array with one number per draw."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:
-    """Return one number per draw, shape (n,), from any accepted layout."""
+    """Convert an array with one number per draw to shape (n,)."""
     if values is None:
         return None
     array = _floats(values, what)
@@ -431,7 +433,7 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
 
 
 def rectangle_of(sample: Sample) -> tuple[int, int] | None:
-    """Return (chains, draws) if the sample's labels form a rectangle, else None."""
+    """Return (chains, draws) if all chains have the same draw labels, else None."""
     labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
@@ -442,9 +444,9 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
     Returns
     -------
     list of ndarray of int
-        In increasing order of the labels; one chain without labels.
+        The rows of each chain, in increasing order of the labels. Without labels, there is one chain.
     list of str
-        Notes on chains with repeated draw numbers, which keep the order given.
+        Notes on chains with repeated draw numbers. The order of their draws is not changed.
     """
     labels = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
     order = np.argsort(labels, kind="stable")
@@ -467,7 +469,8 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Return the first row of each group of equal rows, and the group of every row.
 
-    Groups are in order of appearance. Rows are sorted by their first entry, and by all entries if it has ties.
+    Groups are numbered in the order of appearance. Rows are sorted by their first entry or, if there are ties, by all
+    entries.
     """
     order = np.argsort(points[:, 0], kind="stable")  # a stable sort keeps equal rows in order
     changes = points[order[1:], 0] != points[order[:-1], 0]

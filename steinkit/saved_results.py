@@ -1,9 +1,9 @@
-"""Saved results: a JSON document and an NPZ file with the arrays.
+"""Saving of results as a JSON document and an NPZ file with the arrays.
 
-The NPZ file has the name of the JSON file with ``.npz`` added. Its entry "result" is a description of the result in
-JSON: the version of the schema, the SHA-256 of the JSON file, the type of every record and the names of the arrays.
-Nothing is pickled. A restored result consists of arrays, numbers, texts, and records that are public or listed in
-`_RECORDS`. Functions of the user, as in an operator, are stored as text.
+The name of the NPZ file is that of the JSON file with ``.npz`` appended. The entry "result" of the NPZ file describes
+the result in JSON. It contains the version of the schema, the SHA-256 hash of the JSON file, the type of every record
+and the names of the arrays. Nothing is pickled. A restored result consists of arrays, numbers, strings, and records
+that are public or listed in `_RECORDS`. Functions of the user, for example in an operator, are stored as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from steinkit.result import Result
 
 _DESCRIPTION = "result"
 _SCHEMA = 1
-"""Version of the files. Increase it if a record's fields or their meaning change."""
+"""Version of the file format. Increase it if the fields of a record or their meaning change."""
 
 _RECORDS = {
     "ChainMoments": "discrepancy.moments",
@@ -50,11 +50,11 @@ _RECORDS = {
     "Slice": "discrepancy.sliced",
     "TestResult": "diagnosis.verdict_result",
 }
-"""Modules of the records that a file may contain in addition to public ones, by type."""
+"""Modules of the record types that a file may contain in addition to public types."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
-    """Write a result to its two files.
+    """Write a result to a JSON file and an NPZ file.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
 
 
 def packed_result(result: Result, text: str | None = None) -> tuple[bytes, bytes]:
-    """Return the content of the two files; see `save_result` for the parameters."""
+    """Return the contents of the JSON file and the NPZ file of a result."""
     data = f"{as_json(result.to_dict()) if text is None else text}\n".encode()
     arrays: dict[str, NDArray[Any]] = {}
     digest = hashlib.sha256(data).hexdigest()
@@ -87,22 +87,22 @@ def packed_result(result: Result, text: str | None = None) -> tuple[bytes, bytes
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` or the option ``-o`` wrote.
+    """Read a result that `Result.save` or the option ``-o`` of a command wrote.
 
     Parameters
     ----------
     path : path
-        The JSON file. The arrays are read from the file of this name with ``.npz`` added.
+        The JSON file. The arrays are read from the file with ``.npz`` appended to this name.
 
     Returns
     -------
     Result
-        The result, of its original class.
+        The result, as an instance of its original class.
 
     Raises
     ------
     InputError
-        If a file is missing or damaged, or the two files belong to different results.
+        If a file is missing or damaged, or if the two files belong to different results.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 
 def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
-    """Return the result with files of this content."""
+    """Return the result from the contents of its two files."""
     try:
         arrays = Archive(archive, name)
         state = json.loads(arrays[_DESCRIPTION].tobytes())
@@ -135,7 +135,7 @@ def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
         found = _unpacked(state["result"], arrays)
     except SteinkitError:
         raise
-    except Exception as error:  # a damaged description can raise any error
+    except Exception as error:  # a damaged description can cause any exception
         raise InputError(f"{name} is not a result of this version of steinkit ({str(error) or repr(error)})") from None
     if state.get("sha256") != hashlib.sha256(data).hexdigest():
         raise InputError(f"{name} belongs to another JSON file; keep both files of a result together")
@@ -149,7 +149,7 @@ def _archive_of(path: str | os.PathLike[str]) -> Path:
 
 
 def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return a value in JSON, with other types as objects with one key."""
+    """Convert a value to JSON; types without a JSON form become objects with one key."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         known = (name for name, array in arrays.items() if array is value)
         name = next(known, f"array_{len(arrays)}")
@@ -177,7 +177,7 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 _TEXTS: dict[str, type[Any]] = {"caution": Caution, "kind": Kind, "error": SteinkitError}
-"""Types that are stored as text."""
+"""Types with values that are stored as text."""
 
 
 def _unpacked(value: Any, arrays: Archive) -> Any:
@@ -207,7 +207,7 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
 
 
 def _type_of(name: str) -> Any:
-    """Return the dataclass of this name if files may contain it, else None."""
+    """Return the dataclass with a name if files may contain it, and None otherwise."""
     module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
     found = getattr(importlib.import_module(module), name, None)
     return found if isinstance(found, type) and is_dataclass(found) else None

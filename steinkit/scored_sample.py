@@ -1,4 +1,4 @@
-"""Scored samples: distinct points with weights, scores, and bounds."""
+"""Samples with weights, scores and bounds, prepared for tests and measures."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class ScoredSample:
         Score of the target at the distinct points.
     bounds : ndarray, shape (d, 2), or None
     notes : tuple of str
-        Draws that were merged or dropped, and cautions.
+        Notes on draws that were merged or dropped, and cautions.
     given : Sample
-        The original draws, with the weights passed separately.
+        The original draws. They include weights that were passed separately.
     units : Units
-        Units of points, scores and bounds; raw ones before `in_units`.
+        Units of points, scores and bounds. They are raw units unless `in_units` was called.
     target : Target or None
-        None if only the target's scores are known.
+        The target; None if only scores are known.
     original : ScoredSample, or None
-        The same points in raw units, if these are in others.
+        The same sample in raw units, if this one is in other units.
     """
 
     points: DistinctSample
@@ -96,7 +96,7 @@ class ScoredSample:
 
     @cached_property
     def draws(self) -> Draws:
-        """Draws with positive weight, at least eight; InputError if there are fewer."""
+        """Draws with positive weight; raises InputError if there are fewer than eight."""
         return Draws.of(self.given, self.points, self.scores)
 
     @cached_property
@@ -106,7 +106,7 @@ class ScoredSample:
 
     @cached_property
     def own_units(self) -> Units:
-        """Units of the draws' own standard deviations."""
+        """The standard deviations of the draws as units."""
         return Units.of("own", self.points)
 
     @cached_property
@@ -123,18 +123,20 @@ class ScoredSample:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Notes that change the interpretation of a number."""
+        """Notes that affect the interpretation of results."""
         return tuple(note for note in self.notes if isinstance(note, Caution))
 
     def in_units(self, units: UnitsLike) -> ScoredSample:
         """Return the sample in other units.
 
-        Points that are equal after rounding in these units are merged, with the weighted mean of their scores.
+        If points are equal after rounding in these units, they are merged into one point with the weighted mean of
+        their scores.
 
         Raises
         ------
         UsageError, InputError
-            See `Units.of`; also if numbers in these units are not 0 or between 1e-100 and 1e100 in size.
+            See `Units.of`. An InputError is also raised if the size of a number in these units is not 0 or between
+            1e-100 and 1e100.
         """
         assert self.original is None
         chosen = Units.of(units, self.points)
@@ -158,12 +160,12 @@ class ScoredSample:
         )
 
     def _joined(self, first: Integers, group: Integers) -> ScoredSample:
-        """Replace groups of points by their first points and mean scores."""
+        """Merge groups of points into their first points, with mean scores."""
         points, exact = self.points, (self.points.weights, self.points.weights_low)
         weights, weights_low = double_double.sums_in_groups(exact, group, len(first))
         shares = double_double.ratio(exact, (weights[group], weights_low[group]))
         terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
-        with np.errstate(over="ignore", invalid="ignore"):  # `in_units` refuses results that are not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # `in_units` rejects results that are not finite
             scores = np.column_stack([double_double.sums_in_groups(each, group, len(first))[0] for each in terms])
         merged = replace(
             points,
@@ -176,8 +178,8 @@ class ScoredSample:
             inverse=np.where(points.inverse >= 0, group[points.inverse], -1),
         )
         note = (
-            f"{len(group) - len(first)} points equal others after rounding in these units; they were merged, with the "
-            "mean of their scores"
+            f"{len(group) - len(first)} points are equal to others after rounding in these units; they were merged, "
+            "and the means of their scores are used"
         )
         return replace(self, points=merged, scores=scores, notes=(*self.notes, note))
 
@@ -186,12 +188,12 @@ _last: ContextVar[list[tuple[DrawsLike, Target | None, ScoredSample]] | None] = 
 
 
 def prepared_once() -> AbstractContextManager[None]:
-    """Prepare a sample only once for several measures inside a block."""
+    """Return a context in which several measures share one prepared sample."""
     return during(_last, [])
 
 
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
-    """Raise InputError for numbers outside the range of certificates."""
+    """Raise InputError for numbers outside the range in which brackets are proved."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
     limits = np.empty(0) if bounds is None else bounds
     for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
@@ -199,9 +201,10 @@ def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> No
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """Return the sample with the separate weights and scores, or raise UsageError.
+    """Return the sample with separate weights and scores, or raise UsageError.
 
-    They may have the shape (chains, draws, ...). Scores in the sample are dropped if there is a target.
+    The weights and scores may have the shape (chains, draws, ...). If there is a target, scores in the sample are
+    dropped.
     """
     columns: dict[str, ArrayLike | None] = {}
     layout = rectangle_of(sample) or (len(sample),)
@@ -227,7 +230,7 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
 def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
     """Return the bounds of the support, or None.
 
-    Raises InputError if a point lies outside.
+    Raises InputError if a point lies outside the bounds.
     """
     own = None if target is None else target.bounds
     limits = own if bounds is None else as_bounds(bounds, points.dim)
@@ -250,25 +253,27 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
         yield f"{points.weightless} of {n} draws have weight zero and were dropped"
     if len(points) == 1:
         subject = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
-        yield Caution(f"{subject}, so the discrepancy is that of a point mass")
+        yield Caution(f"{subject}, so the discrepancy is the discrepancy of a point mass")
     if target is not None and sample.scores is not None:
         yield "the scores of the target were used instead of those stored in the sample"
 
 
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Return the sample with the target's names if it has default names."""
+    """Replace the default names of a sample by the names of the target."""
     if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
         return sample
     return sample.with_columns(names=target.names)
 
 
 def require_names(sample: Sample, target: Target) -> None:
-    """Require named parameters of a sample to be those of the target, in its order.
+    """Require the names of a sample's parameters to be those of the target.
+
+    The names must be in the same order. Samples with default names are accepted.
 
     Raises
     ------
     InputError
-        With both lists of names.
+        If the names or their order differ.
     """
     if target.names is None or sample.has_default_names or len(target.names) != sample.dim:
         return

@@ -1,7 +1,8 @@
-"""Targets: distributions that samples are meant to represent.
+"""Target distributions.
 
-A Stein discrepancy needs the score, grad log p, and the bounds of the support. With a log density the score can be
-checked, a sampler provides reference samples, and a cdf provides Wasserstein distances in one dimension.
+A Stein discrepancy requires the score, grad log p, and the bounds of the support. If the target has a log density, the
+score can be checked. If it has a sampler, reference samples are available. If it has a cdf, Wasserstein distances can
+be computed in one dimension.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ Functions = Mapping[str, Vectorised]
 Seed = int | np.random.Generator | None
 
 _SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
-_SCORE_ERROR = 1e-2  # relative error of finite differences above which they are not compared
-_NEAR = 1e-3  # fraction of the spread of the draws on which a log density is a cubic, up to rounding
+_SCORE_ERROR = 1e-2  # finite differences with a larger relative error are not compared
+_NEAR = 1e-3  # on this fraction of the spread, a log density is a cubic polynomial up to rounding errors
 _CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
 _NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
 
 
 def as_functions(functions: Functions) -> Functions:
-    """Raise UsageError unless the argument is a mapping of names to functions."""
+    """Validate a mapping of names to functions; raise UsageError otherwise."""
     if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
         raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
@@ -51,7 +52,7 @@ class TargetOptions(TypedDict, total=False):
 
 
 def require_target(target: object, *, optional: bool = False) -> None:
-    """Require a target, or None if optional.
+    """Raise UsageError unless the argument is a target, or None if optional.
 
     Raises
     ------
@@ -66,16 +67,16 @@ def require_target(target: object, *, optional: bool = False) -> None:
 
 
 class Target:
-    """A distribution on R^d or on a box.
+    """Distribution on R^d or on a box.
 
     Parameters
     ----------
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density at each of n points. By default it is computed by central differences of
-        `log_density`, with about eleven evaluations per parameter and draw and an accuracy of eight digits or more for
-        smooth densities. A warning reports the cost and the accuracy once.
+        Gradient of the log density at each of n points. By default, it is computed by central differences of
+        `log_density`. This requires about eleven evaluations per parameter and draw and is accurate to eight or more
+        digits for smooth densities. A warning reports the cost and the accuracy once.
     log_density : callable, (n, d) -> (n,), optional
-        Log density up to a constant. Required without a score; `check` uses it.
+        Log density up to a constant. It is required if `score` is not given, and otherwise used to check the score.
     bounds : array_like, shape (d, 2), optional
         Row j is (lower, upper) of parameter j; infinite without a bound.
     names : sequence of str, optional
@@ -83,30 +84,30 @@ class Target:
     cdf : callable, (n,) -> (n,), optional
         Cumulative distribution function F, in one dimension.
     tail_integrals : callable, (n,) -> (n, 2), optional
-        Integrals of F up to x and of 1 - F from x, in one dimension: E max(x - X, 0) and E max(X - x, 0). They make
-        Wasserstein distances exact. Requires `cdf`.
+        Integral of F up to x and integral of 1 - F from x, in one dimension. These are E max(x - X, 0) and E max(X - x,
+        0). Wasserstein distances are then exact. Requires `cdf`.
     sampler : callable, (n, Generator) -> (n, d), optional
-        Draws n independent points.
+        Function that draws n independent points.
     dim : int, optional
-        Number of parameters; by default that of `names` or `bounds`. None accepts any number.
+        Number of parameters; by default, the number of `names` or `bounds`. None allows any number of parameters.
     functions : mapping of str to callable, (n, d) -> (n,), optional
-        Further quantities of interest by name: ``{"tau": lambda x: np.exp(x[:, 0])}``. Biases of their means and
-        standard deviations are estimated as for parameters. Also an attribute that can be set later.
+        Further quantities of interest by name, such as ``{"tau": lambda x: np.exp(x[:, 0])}``. The biases of their
+        means and standard deviations are estimated as for parameters. The attribute of this name can be set later.
     label : str, optional
         Name of the target in reports.
 
     Attributes
     ----------
     has_log_density, has_cdf, has_tail_integrals, can_sample : bool
-        True if `log_density`, `cdf`, `tail_integrals` and `sample` can be called.
+        True if `log_density`, `cdf`, `tail_integrals` or `sample`, respectively, can be called.
     score_is_checked : bool
-        True if the score was compared with the log density. Discrepancies, verdicts and estimates compare them at ten
-        draws on first use. Set True to omit this, for example for a random score.
+        True if the score was compared with the log density. Discrepancies, verdicts and estimates compare the two at
+        ten draws on first use. Set this attribute to True to omit the comparison, for example if the score is random.
 
     Raises
     ------
     UsageError
-        If bounds, names and dim contradict each other, or a lower bound is not below its upper bound.
+        If `bounds`, `names` and `dim` are inconsistent, or a lower bound is not below its upper bound.
 
     Examples
     --------
@@ -171,20 +172,21 @@ class Target:
 
     @property
     def can_be_checked(self) -> bool:
-        """True if there is a log density and a score not computed from it."""
+        """True if there are a log density and a score that is not computed from it."""
         return self.has_log_density and not isinstance(self._score, DifferenceScore)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on scores by finite differences, or without a check."""
+        """Remarks on a score that is computed by finite differences or was not checked."""
         own = isinstance(self._score, DifferenceScore) and self._score.remark
         return (own, *self._doubts) if own else self._doubts
 
     @property
     def cdf_accuracy(self) -> float:
-        """Error of F, and of its integrals relative to E|X - x|, in Wasserstein brackets.
+        """Error of F, and relative error of its integrals, in Wasserstein brackets.
 
-        It is measured for built-in families and assumed for functions of the user.
+        The error of the integrals is relative to E|X - x|. The errors are measured for built-in families and assumed
+        for functions of the user.
         """
         return 1e-13
 
@@ -205,13 +207,13 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
-            In the inverse unit of the points.
+            The gradient, in inverse units of the points.
 
         Raises
         ------
         InputError
-            If the points have the wrong dimension or lie outside the support, or the function returns a wrong shape or
-            a value that is not finite.
+            If the points have the wrong dimension or lie outside the support, or if the function returns the wrong
+            shape or a value that is not finite.
         """
         points = self._points(points)
         if self.bounds is not None:
@@ -273,7 +275,7 @@ class Target:
         UsageError
             If the target has no log density.
         InputError
-            If the log density raises, or is infinite or NaN at a draw.
+            If the log density raises an exception, or is infinite or NaN at a draw.
         """
         points = self._points(points)
         values = self.log_density(points)
@@ -289,7 +291,8 @@ class Target:
     def proposal_log_density(self, points: ArrayLike) -> Floats:
         """Return the log density at points proposed by a Markov kernel.
 
-        The function is not called outside the bounds. An exception, NaN or an infinity rejects the proposal.
+        The function is not called outside the bounds. A proposal is rejected if the function raises an exception or
+        returns NaN or an infinity.
 
         Parameters
         ----------
@@ -299,7 +302,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n,)
-            Finite, or -inf where the proposal must be rejected.
+            Finite values, or -inf if the proposal must be rejected.
 
         Raises
         ------
@@ -323,7 +326,8 @@ class Target:
     def proposal_score(self, points: ArrayLike) -> Floats:
         """Return the score at points proposed by a Markov kernel.
 
-        The function is not called outside the bounds. An exception, NaN or an infinity rejects the proposal.
+        The function is not called outside the bounds. A proposal is rejected if the function raises an exception or
+        returns NaN or an infinity.
 
         Parameters
         ----------
@@ -333,7 +337,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
-            Rows are finite, or all NaN where the proposal must be rejected.
+            Rows are finite, or NaN if the proposal must be rejected.
 
         Raises
         ------
@@ -349,7 +353,7 @@ class Target:
         return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-        """Call a function at points inside the support; NaN elsewhere."""
+        """Call a function at points inside the support; return NaN for other points."""
         inside = is_inside(points, self.bounds)
         values = np.full((len(points), *row), np.nan)
         values[inside] = call_where_defined(function, points[inside], row, what)
@@ -389,7 +393,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n, 2)
-            Infinite if the target has no mean.
+            The two integrals, which are infinite if the target has no mean.
 
         Raises
         ------
@@ -421,7 +425,7 @@ class Target:
         UsageError
             If the target has no sampler.
         InputError
-            If the sampler raises, or returns a wrong shape.
+            If the sampler raises an exception or returns the wrong shape.
         """
         if self._sampler is None:
             raise UsageError(f"{self.label} has no sampler; pass sampler= to Target")
@@ -434,31 +438,31 @@ class Target:
     def check(self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: Sequence[str] | None = None) -> ScoreCheck:
         """Compare the score with numerical derivatives of the log density.
 
-        The derivatives are adaptive central differences with an estimate of their error. Entries with a large error are
-        counted but not compared.
+        The derivatives are computed by adaptive central differences, with estimates of their errors. Entries with a
+        large error are counted but not compared.
 
         Parameters
         ----------
         points : array_like, shape (n, d)
             A few points, spread over the sample.
         rtol : float, default 1e-3
-            Largest accepted difference, relative to the largest of the two values and the median absolute score of the
-            parameter (or 1 / (spread of the points) if all are 0).
+            Largest accepted difference, relative to the maximum of the two absolute values and the median absolute
+            score of the parameter. If these are 0, the difference is relative to 1 / (spread of the points).
         names : tuple of str, optional
             Names of the parameters in error messages; those of the target by default.
 
         Returns
         -------
         ScoreCheck
-            If `ScoreCheck.compared` is 0, finite differences were too inaccurate everywhere.
+            The comparison. If `ScoreCheck.compared` is 0, finite differences were too inaccurate for all entries.
 
         Raises
         ------
         InputError
-            If the score is not the gradient of the log density. The message lists the parameters, and the point and
-            both values of the largest difference.
+            If the score is not the gradient of the log density. The message lists the parameters that differ, and the
+            point and the values with the largest difference.
         UsageError
-            If there is no log density, or the score is computed from it.
+            If there is no log density, or the score is computed from the log density.
         """
         if self.has_log_density and not self.can_be_checked:
             raise UsageError(f"check needs a score; that of {self.label} is computed from its log density")
@@ -488,15 +492,15 @@ class Target:
         )
 
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
-        """Compare scores with the log density at about ten draws, on the first call.
+        """Compare scores with the log density at about ten draws, on the first call only.
 
-        The slopes along two random directions at each draw are compared, with about 220 log densities in any dimension.
-        If one differs, `check` compares every parameter.
+        At each draw, the slopes along two random directions are compared, which requires about 220 evaluations of the
+        log density in any dimension. If a slope differs, `check` compares every parameter.
 
         Parameters
         ----------
         points, scores : ndarray, shape (n, d)
-            Draws and their scores by this target.
+            Draws, and their scores under this target.
         names : tuple of str, optional
             Names of the parameters in error messages; those of the target by default.
 
@@ -517,7 +521,7 @@ class Target:
 
         with np.errstate(invalid="ignore"):
             near = [shifted(np.full(len(rows), k * _NEAR), np.arange(len(rows))) for k in range(5)]
-            rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # the rms of independent errors
+            rounding = np.abs(np.diff(near, n=4, axis=0)[0]) / np.sqrt(70.0)  # root mean square of independent errors
         rounding = np.maximum(rounding, np.median(np.nan_to_num(rounding)))
         rounding = np.fmax(rounding, rounding_error(self.log_density(points[some]).repeat(2)))
         slopes, uncertainty = (each[:, 0] for each in slopes_of(shifted, np.ones((len(rows), 1)), rounding))
@@ -553,32 +557,32 @@ class Target:
         Parameters
         ----------
         log_density : callable, (d,) -> scalar, or pytree -> scalar
-            Log density of one point, in `jax.numpy`. It is differentiated, vectorized, compiled, and run in double
-            precision, independent of `jax_enable_x64`.
+            Log density of one point, written with `jax.numpy`. The function is differentiated, vectorized, compiled,
+            and run in double precision, independently of `jax_enable_x64`.
         dim : int, optional
-            Number of parameters; any by default.
+            Number of parameters; any number by default.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
-            A point as `log_density` accepts it: dicts, sequences or NamedTuples of arrays. The parameters are the
-            entries of its arrays in JAX's order, **for a dict by sorted keys**, with names such as ``mu`` and
-            ``theta[0]``.
+            Example of an argument of `log_density`, such as a dict, sequence or NamedTuple of arrays. The parameters
+            are the entries of its arrays in the order of JAX, **which sorts the keys of a dict**, with names such as
+            ``mu`` and ``theta[0]``.
         bounds : array_like, shape (d, 2), optional
             Row j is (lower, upper) of parameter j; infinite without a bound.
         names : sequence of str, optional
-            Names of the parameters; those of ``like`` by default.
+            Names of the parameters; by default, the names derived from ``like``.
         label : str
             Name of the target in reports.
 
         Returns
         -------
         Target
-            With log density and score, as functions of a vector.
+            The target, with log density and score as functions of a vector.
 
         Raises
         ------
         MissingDependencyError
             If JAX is not installed (``pip install -e '.[jax]'``).
         UsageError
-            If ``dim`` or ``names`` contradict ``like``.
+            If ``dim`` or ``names`` are inconsistent with ``like``.
 
         Examples
         --------
@@ -629,7 +633,7 @@ class ScoreCheck:
     largest_difference : float
         Largest relative difference among the compared entries.
     compared, undecided : int
-        Number of compared entries, and of entries for which finite differences were too inaccurate.
+        Number of compared entries, and number of entries for which finite differences were too inaccurate.
 
     Examples
     --------
@@ -645,13 +649,13 @@ class ScoreCheck:
 
 
 def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
-    """Return bounds as a (d, 2) array; one pair applies to all parameters."""
+    """Convert bounds to shape (d, 2); a single pair applies to all parameters."""
     array = real_numbers(bounds, "bounds", "numbers, one (lower, upper) pair per parameter").copy()
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))
     if array.ndim != 2 or array.shape[1] != 2 or (dim is not None and len(array) != dim):
         raise UsageError(f"bounds must have shape ({dim or 'd'}, 2), rows (lower, upper); got {array.shape}")
-    bad = np.flatnonzero(~(array[:, 0] < array[:, 1]))  # NaN as well
+    bad = np.flatnonzero(~(array[:, 0] < array[:, 1]))  # includes NaN
     if bad.size:
         raise UsageError(
             f"expected a lower bound below the upper one, got {array[bad[0]].tolist()} in row {bad[0] + 1}"
@@ -676,7 +680,7 @@ def require_inside(
 
 
 def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
-    """Return True for points that are finite and strictly between the bounds."""
+    """Return a mask of the points that are finite and strictly within the bounds."""
     found = np.asarray(np.isfinite(points).all(axis=1))
     if bounds is not None:
         found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
@@ -684,10 +688,10 @@ def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
 
 
 def show_point(point: Floats) -> str:
-    """Return a point for a message."""
+    """Format a point for a message."""
     return "(" + ", ".join(f"{value:.6g}" for value in point) + ")"
 
 
 def _number(row: int, draws: Integers | None) -> int:
-    """Return the number of a draw, from 1, for a row of points."""
+    """Return the number of the draw of a row of points, counted from 1."""
     return int(row if draws is None else draws[row]) + 1

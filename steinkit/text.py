@@ -1,7 +1,7 @@
 """Formatting of numbers, names, settings, paragraphs and tables.
 
-Text does not depend on its destination (file, pipe, page or notebook): lines have at most 100 characters. The exception
-is a terminal. The command line sets its width with `on_screen`.
+Lines have at most 100 characters, in files, pipes, pages and notebooks. On a terminal, lines are wrapped to its width,
+which the command line sets with `on_screen`.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from typing import Any
 from steinkit.errors import during, printable
 
 UNDEFINED = "undefined"
-_NAMED = 3  # names of a list in a sentence
-_MOST_ERRORS = 10_000.0  # standard errors that are printed as a number
-_LARGE_RATIO = 10_000.0  # ratio from which decimals are omitted
+_NAMED = 3  # largest number of names in a list in a sentence
+_MOST_ERRORS = 10_000.0  # largest number of standard errors that is printed
+_LARGE_RATIO = 10_000.0  # decimals of larger ratios are omitted
 
 
 def compact(value: float | None, digits: int = 4) -> str:
-    """Return a number with at most ``digits`` significant digits."""
+    """Format a number with at most ``digits`` significant digits."""
     return UNDEFINED if value is None or math.isnan(value) else f"{value:.{digits}g}"
 
 
 def ratio(value: float) -> str:
-    """Return a ratio with two decimals, or four digits if it is large."""
+    """Format a ratio with two decimals, or with four digits if it is large."""
     return f"{value:.2f}" if value < _LARGE_RATIO else compact(value)
 
 
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
-    """Return a bracket's ends, rounded outwards.
+    """Format the ends of a bracket, rounded outwards.
 
-    They have one digit more than they share, but at least six and at most eight.
+    The number of digits is one more than the number of leading digits in common, but at least six and at most eight.
     """
     digits = _digits(lower, upper)
     return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
 
 
 def within(value: float | None, lower: float | None, upper: float | None) -> str:
-    """Return a value with the digits of its bracket."""
+    """Format a value with the number of digits of its bracket."""
     if value is None or lower is None or upper is None or not (math.isfinite(value) and lower < upper):
         return compact(value, 6)
     return _rounded(value, _digits(lower, upper), ROUND_HALF_EVEN)
 
 
 def bracket(lower: float, upper: float) -> str:
-    """Return a bracket, rounded outwards, as "LOWER to UPPER"."""
+    """Format a bracket, rounded outwards, as "LOWER to UPPER"."""
     return " to ".join(rounded_outwards(lower, upper)) if math.isfinite(lower) and math.isfinite(upper) else UNDEFINED
 
 
 def probability(p: float) -> str:
-    """Return a p-value as "p = 0.03"."""
+    """Format a p-value, as in "p = 0.03"."""
     return f"p = {p:.2g}" if p > 0.0 else "p < 1e-300"
 
 
 def standard_errors(z: float) -> str:
-    """Return the size of a z-score, without its sign."""
+    """Format the absolute value of a z-score."""
     size = abs(z)
     if size > _MOST_ERRORS:
         return f"more than {_MOST_ERRORS:.0f}"
@@ -68,36 +68,36 @@ def standard_errors(z: float) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """Return a number and a noun, in the plural unless the number is 1."""
+    """Return a number followed by a noun, which is plural unless the number is 1."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def ordinal(n: int) -> str:
-    """Return 1st, 2nd, 3rd, 4th, and so on."""
+    """Return an ordinal number, such as 1st, 2nd or 3rd."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{'th' if n % 100 in (11, 12, 13) else ending}"
 
 
 def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> str:
-    """Return names in a sentence: "a, b and c", or "a, b, c and 4 others"."""
+    """Join names for a sentence, as in "a, b and c" or "a, b, c and 4 others"."""
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} {of}"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Return names to choose from: "a, b or c"."""
+    """Join names of alternatives, as in "a, b or c"."""
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a name for a figure: escaped, and without its middle if it is long."""
+    """Return a printable name for a figure, without its middle part if it is long."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
 def sentence(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Capitalize the first letter of a text."""
     return text[:1].upper() + text[1:]
 
 
@@ -109,7 +109,7 @@ def _digits(lower: float, upper: float) -> int:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    """Return a number with ``digits`` significant digits, rounded in a direction."""
+    """Format a number with significant digits, rounded in the given direction."""
     return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"
 
 
@@ -119,21 +119,21 @@ _SOURCES = {
     "pilot": "standard deviations of one sample, for all samples",
     "given": "the units given",
 }
-_SCALES = 6  # parameters in a label of units
+_SCALES = 6  # largest number of parameters in a label of units
 
 
 def setting_key(settings: Mapping[str, object]) -> str:
-    """Return a setting as its user writes it: "step_size 0.005, batch_size 5"."""
+    """Format a setting with option names, as in "step_size 0.005, batch_size 5"."""
     return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def setting_label(settings: Mapping[str, object]) -> str:
-    """Return a setting for a sentence: "step size 0.005, batch size 5"."""
+    """Format a setting for a sentence, as in "step size 0.005, batch size 5"."""
     return ", ".join(f"{name.replace('_', ' ')} {value_label(value)}" for name, value in settings.items())
 
 
 def value_label(value: object) -> str:
-    """Return the value of a setting for a sentence."""
+    """Format the value of an option for a sentence."""
     if isinstance(value, list | tuple):
         return f"({', '.join(map(value_label, value))})"
     if value is None:
@@ -144,14 +144,14 @@ def value_label(value: object) -> str:
 
 
 def seeds_label(seeds: Sequence[int]) -> str:
-    """Return seeds, as "0 to 49" if they are consecutive."""
+    """Format seeds, as in "0 to 49" if they are consecutive."""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
 
 
 def units_label(units: Mapping[str, Any] | None) -> str:
-    """Return `Units.document` for a table of facts; an empty string for None."""
+    """Format `Units.document` for a table; empty for None."""
     if units is None:
         return ""
     if units["kind"] == "raw":
@@ -161,7 +161,7 @@ def units_label(units: Mapping[str, Any] | None) -> str:
 
 
 def units_sentence(units: Mapping[str, Any] | None) -> str:
-    """Return `Units.document` as a sentence; an empty string for None."""
+    """Format `Units.document` as a sentence; empty for None."""
     label = units_label(units)
     if not label:
         return ""
@@ -176,29 +176,29 @@ def files_label(files: Sequence[str]) -> str:
 
 
 _WIDTH = 100
-_NARROWEST = 40  # columns; a terminal that reports fewer is treated as this wide
+_NARROWEST = 40  # smallest width of a terminal, in characters
 _screen: ContextVar[int | None] = ContextVar("width of the screen", default=None)
 
 
 def on_screen(columns: int | None) -> contextlib.AbstractContextManager[None]:
-    """Format text for a terminal inside a block.
+    """Return a context in which text is formatted for a terminal.
 
     Parameters
     ----------
     columns : int or None
-        Width of the terminal, or None without one. The last column remains empty, because some terminals begin a new
-        line there.
+        Width of the terminal, or None if there is no terminal. The last column remains empty, because some terminals
+        begin a new line after it.
     """
     return during(_screen, None if columns is None else min(max(columns - 1, _NARROWEST), _WIDTH))
 
 
 def screen_width() -> int | None:
-    """Return the characters in a line of the terminal; None without a terminal."""
+    """Return the number of characters per line of the terminal, or None."""
     return _screen.get()
 
 
 def filled(text: str, indent: str = "") -> str:
-    """Wrap a paragraph, without breaking paths or options."""
+    """Wrap a paragraph without breaking words such as paths or options."""
     return textwrap.fill(
         printable(text),
         _screen.get() or _WIDTH,
@@ -210,7 +210,7 @@ def filled(text: str, indent: str = "") -> str:
 
 
 def one_line(text: str, indent: str = "") -> str:
-    """Return a line that programs may search for, wrapped on a terminal only."""
+    """Return a single line, which is wrapped only on a terminal."""
     return f"{indent}{printable(text)}" if _screen.get() is None else filled(text, indent)
 
 
@@ -219,7 +219,7 @@ _BETWEEN = "  "
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text.
+    """Table of strings.
 
     Attributes
     ----------
@@ -243,21 +243,21 @@ class Table:
         left : collection of str
             Left-aligned columns.
         most : int, optional
-            Largest number of rows, not counting a highlighted first row; all by default.
+            Largest number of rows, not counting a highlighted first row. By default, all rows are included.
         """
         rows = self.rows if most is None else self.rows[: most + (self.marked == 0)]
         more = len(self.rows) - len(rows)
         return "\n".join([*replace(self, rows=rows).lines(left), *([f"and {more} more"] if more else [])])
 
     def lines(self, left: Collection[str] = (), *, names: str | None = None) -> list[str]:
-        """Return the headings and rows, in several parts if the terminal is narrow.
+        """Return the lines of the table, in several parts if the terminal is narrow.
 
         Parameters
         ----------
         left : collection of str
             Left-aligned columns.
         names : str, optional
-            Column that every part repeats; the first by default.
+            Column that is repeated in every part; the first column by default.
         """
         cells = [[*map(printable, row)] for row in (self.columns, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -270,7 +270,7 @@ class Table:
         return found
 
     def _parts(self, widths: Sequence[int], names: int) -> list[list[int]]:
-        """Return the columns of each part; without a terminal there is one part."""
+        """Divide the columns into parts that fit the terminal; one part without one."""
         parts: list[list[int]] = [[]]
         for k, width in enumerate(widths):
             part = parts[-1]

@@ -1,12 +1,13 @@
-"""Units: the scale of each parameter in a discrepancy.
+"""Units of the parameters in a discrepancy.
 
-A discrepancy in raw units depends on the unit of each parameter, for example meters or miles. A discrepancy in standard
-units does not:
+A discrepancy in raw units depends on the unit of each parameter, for example on whether a length is in meters or miles.
+A discrepancy in standard units does not depend on the raw units. The transformation to standard units is
 
     x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd.
 
-The standard deviations may be the sample's own. A standard deviation that is too large does not hide an error, because
-the scores are multiplied by it too. Several samples are compared in the units of one of them, or of a reference.
+The standard deviations may be those of the sample itself. A standard deviation that is too large does not hide an
+error, because the scores are multiplied by it as well. To compare several samples, the units of one sample or of a
+reference are used for all of them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Units(Brief):
     Attributes
     ----------
     kind : {"own", "reference", "pilot", "given", "raw"}
-        Origin of the scale: the sample's own standard deviations, those of draws from the target, those of a pilot
-        sample, a scale of the user, or 1.
+        Origin of the scale: the standard deviations of the sample itself, of draws from the target, or of a pilot
+        sample; a scale given by the user; or 1.
     centre : ndarray, shape (d,)
         Origin of each parameter, in its raw unit.
     scale : ndarray, shape (d,)
@@ -62,27 +63,29 @@ class Units(Brief):
 
     @classmethod
     def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
-        """Return the units of a sample from any accepted form.
+        """Return the units of a sample for an argument of any accepted form.
 
         Parameters
         ----------
         units : {"own", "raw"}, array_like of shape (d,), Units, or mapping
-            The sample's own standard deviations; 1; a scale for each parameter; or a mapping such as `document`. Its
-            item "scale" is required, as a sequence or a mapping of names.
+            "own" selects the standard deviations of the sample, and "raw" the scale 1. An array contains the scale of
+            each parameter. A mapping such as `document` must have an item "scale", which is a sequence or a mapping of
+            names to scales.
         sample : DistinctSample
             See `Sample.distinct`.
 
         Returns
         -------
         Units
-            In the order of the sample's parameters.
+            Units in the order of the parameters of the sample.
 
         Raises
         ------
         UsageError
             If `units` has none of these forms.
         InputError
-            If a parameter is constant and therefore has no unit of its own, or if the names of the parameters differ.
+            If a parameter is constant, so that its standard deviation is zero, or if the names of the parameters
+            differ.
         """
         if isinstance(units, Units):
             return units if units.names == sample.names else units._of_names(sample.names)
@@ -129,7 +132,7 @@ class Units(Brief):
         Returns
         -------
         Units
-            Centered at the mean of these draws.
+            Units, centered at the mean of these draws.
 
         Raises
         ------
@@ -148,9 +151,9 @@ class Units(Brief):
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
             for j, column in enumerate(sample.points.T):
-                if (column != column[0]).any():  # the mean of a constant is rounded
+                if (column != column[0]).any():  # for a constant column, the computed mean is affected by rounding
                     deviations = column - centre[j]
-                    largest = float(np.abs(deviations).max())  # squares of the deviations themselves may overflow
+                    largest = float(np.abs(deviations).max())  # squares of unscaled deviations may overflow
                     deviations /= largest
                     deviations *= deviations
                     scale[j] = largest * np.sqrt(sample.weights @ deviations)
@@ -168,7 +171,7 @@ class Units(Brief):
     def from_bounds(self, bounds: Floats | None) -> Units:
         """Return these units with the origin of bounded parameters at a bound.
 
-        Distances to that bound are then not rounded.
+        Distances to this bound are then computed without rounding errors.
 
         Parameters
         ----------
@@ -178,7 +181,7 @@ class Units(Brief):
         Returns
         -------
         Units
-            Centered at the lower bound, or the upper one if the lower one is infinite.
+            Units, centered at the lower bound, or at the upper bound if the lower one is infinite.
         """
         if bounds is None:
             return self
@@ -245,7 +248,7 @@ class Units(Brief):
             return finite_in_units(scores * self.scale, "scores")
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
-        """Return these units in the order of the names; default names match any names."""
+        """Return these units in the order of names; default names match any names."""
         if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
             return replace(self, names=names)
         _require_names(self.names, names)
@@ -257,15 +260,16 @@ UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
 
 
 def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
-    """Return one scale for several samples.
+    """Return units that are used for several samples.
 
     Parameters
     ----------
     units : {"own", "reference", "raw"}, array_like of shape (d,), Units, mapping, or None
-        "reference" selects the target's standard deviations. "own" and None, which would differ between samples, select
-        the target's if it has a sampler, else the pilot's. Other forms are those of `Units.of`.
+        "reference" selects the standard deviations of the target. "own" and None select the standard deviations of the
+        target if it has a sampler, and those of the pilot sample otherwise, because the units must not differ between
+        samples. Other forms are those of `Units.of`.
     pilot : DistinctSample
-        One of the samples, or another one.
+        One of the samples, or a separate sample.
     target : Target, optional
         Target of the samples.
     rng : int, numpy.random.Generator or None, default 0
@@ -274,12 +278,12 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     Returns
     -------
     Units
-        For the argument ``units`` of every measurement.
+        Units to be passed as the argument ``units`` of every measurement.
 
     Raises
     ------
     UsageError
-        For "reference" if the target has no sampler; see also `Units.of`.
+        If "reference" is requested and the target has no sampler; see also `Units.of`.
     InputError
         See `Units.of` and `Units.reference`.
 
@@ -303,12 +307,12 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
 
 
 def is_open(units: UnitsLike | None) -> bool:
-    """Return True if every sample would have its own scale."""
+    """Return True if `units` would result in a different scale for each sample."""
     return units is None or (isinstance(units, str) and units == "own")
 
 
 def without_units(names: Sequence[str]) -> str:
-    """Return a clause about parameters that do not vary."""
+    """Return a clause that reports parameters without variation."""
     if len(names) == 1:
         return f"{names[0]} is the same in all draws, so it has no unit of its own"
     return f"{listed(names)} are the same in all draws, so they have no units of their own"
@@ -322,9 +326,9 @@ def require_variation(values: Floats, names: tuple[str, ...]) -> None:
 
 
 def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
-    """Return values, or raise InputError unless they are in range.
+    """Return values, or raise InputError if they are out of range.
 
-    Values must be 0 or between 1e-100 and 1e100 in size.
+    Values must be 0, or their sizes must be between 1e-100 and 1e100.
     """
     if not np.isfinite(values).all():
         raise InputError(f"{what} overflow in these units: rescale them, or use other units")

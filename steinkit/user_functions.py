@@ -1,4 +1,4 @@
-"""Calls of functions of the user, with a validation of their results."""
+"""Functions that call functions of the user and validate their results."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from steinkit.sample import Floats
 Vectorised = Callable[[Floats], ArrayLike]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_MOST_ERRORS = 40  # calls that may raise before the first one that returns
+_MOST_ERRORS = 40  # largest number of calls that raise exceptions before the first successful call
 
 
 class RaisedError(InputError):
-    """A function of the user raised an exception."""
+    """Error raised if a function of the user raised an exception."""
 
 
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Return the numbers of a function of the user.
+    """Call a function of the user, and convert the result to real numbers.
 
     Raises
     ------
     RaisedError
-        With the type, position and message of an exception in the function.
+        If the function raises an exception. The message contains its type, position and message.
     InputError
-        If the numbers are masked or complex.
+        If numbers in the result are masked or complex.
     """
     try:
         return real_numbers(call(), returned)
@@ -43,7 +43,7 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
 
 
 def described(error: Exception) -> str:
-    """Return the type, position and message of an error in a function of the user."""
+    """Describe the type, position and message of an exception in a user's function."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others
     place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
@@ -57,7 +57,7 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     ----------
     function : callable
     points : ndarray
-        The function receives a copy.
+        Points at which the function is called. It receives a copy.
     shape : tuple of int
         Expected shape of the result.
     what : str
@@ -70,7 +70,7 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     Raises
     ------
     InputError
-        If the function raises, or returns another shape or numbers that are not real.
+        If the function raises an exception, or returns a different shape or numbers that are not real.
     """
     values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
     if values.shape != shape:
@@ -81,9 +81,10 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
 
 
 def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-    """Call a function at proposed points, where it may raise.
+    """Call a function at proposed points, where it may raise exceptions.
 
-    If the function raises, halves of the points are tried in turn, so only the points at which it raises are lost.
+    If the function raises an exception, it is called separately for each half of the points, and so on. The result is
+    therefore NaN only for points at which the function raises.
 
     Parameters
     ----------
@@ -97,12 +98,12 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
     Returns
     -------
     ndarray, shape (n, *row)
-        NaN where the function raises.
+        Values of the function, or NaN for points at which it raises an exception.
 
     Raises
     ------
     InputError
-        If the function returns another shape or numbers that are not real.
+        If the function returns a different shape or numbers that are not real.
     TimeLimitError
         If the deadline passes.
     """
@@ -118,7 +119,7 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
             returned = True
         except RaisedError as error:
             if isinstance(error.__cause__, TimeoutError):
-                raise  # a timeout set by the user
+                raise  # a timeout that the user set
             raised += 1
             middle = rows.start + -(-count // 2)
             parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []

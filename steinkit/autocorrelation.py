@@ -2,8 +2,8 @@
 
 The variance of a mean over n draws with autocorrelations rho_t is equal to that of n / tau independent draws, where tau
 = 1 + 2 sum_t rho_t. Geyer's initial monotone sequence truncates the sum. For a reversible chain, the sums of neighbors
-P_k = rho_2k + rho_2k+1 are positive and decreasing. They are therefore added up to the first sum that is not positive,
-and each is replaced by the minimum of the sums up to it:
+P_k = rho_2k + rho_2k+1 are positive and decreasing. The sums are therefore added up to the first one that is not
+positive, and each is replaced by the minimum of the sums up to it:
 
     tau = 2 sum_k P_k - 1,      never below 1.
 
@@ -26,7 +26,7 @@ significantly correlated (von Neumann's test):
 
 Batch means are centered at the means of their chains, because a difference between chains may be due to a biased chain
 and not to slow mixing. The mixing time between regions is estimated by L tau(batch means), without the ratio of
-variances, because batch means contain little noise. This estimate may be too large by up to L. The function
+variances, because batch means contain little noise. This estimate may exceed the mixing time by up to L. The function
 `slowest_change` applies it to functions that distinguish regions: coordinates z_j, squares and products sgn(z_i z_j)
 |z_i z_j|^(1/2), and the logarithms of the norms of draws and scores. In more than a hundred dimensions, only the
 products of the most correlated pairs are used. All of these functions have light tails, so a few draws cannot dominate
@@ -56,7 +56,7 @@ _CHANCE = 3e-4  # probability of a false detection of slow mixing for each batch
 _NEAR = 0.03  # added to norms divided by sqrt(d), which bounds their logarithms from below
 _ROUNDING = 1e-12  # smaller relative changes are due to rounding errors
 _FUNCTIONS = 64  # largest number of functions processed together
-_VALUES = 1 << 22  # largest number of their values
+_VALUES = 1 << 22  # largest number of values processed together
 _MOST_PAIRS = 5050  # number of pairs of coordinates; all pairs of a hundred coordinates
 
 Chains = Sequence[slice]
@@ -243,8 +243,8 @@ def tail_probability(z: Floats, n_effective: Floats) -> Floats: ...
 def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | Floats:
     """Return the probability that the z-score of exact draws exceeds ``z``.
 
-    This is the tail probability of Student's t distribution. Its degrees of freedom are calibrated on slowly mixing
-    chains.
+    The result is the tail probability of Student's t distribution, with degrees of freedom that are calibrated on
+    slowly mixing chains.
     """
     from scipy.special import stdtr
 

@@ -6,9 +6,9 @@ if a few draws determine a unit, and if there are fewer draws than parameters.
 If modes are far apart, the standard deviation of the draws reflects the distance between the modes, and errors within a
 mode appear small. Consider two equally large groups of draws at a distance D, each with the standard deviation 1. The
 unit is then about D / 2, so if a group has half the correct width, the error is only 1 / D units. The indicator of
-modes that are far apart is sd(x_j) sd(s_j), where s is the score. It is 1 for a normal distribution and about D / 2 for
-two normal modes. However, the indicator is also large for correlated parameters, where it is the square root of a
-variance inflation factor, and for a funnel, where it is 90. Two further conditions are therefore required:
+modes that are far apart is sd(x_j) sd(s_j), where s is the score. The indicator is 1 for a normal distribution and
+about D / 2 for two normal modes. However, the indicator is also large for correlated parameters, where it is the square
+root of a variance inflation factor, and for a funnel, where it is 90. Two further conditions are therefore required:
 
 - the draws have a gap in x_j that is wide compared with the unit and with the gaps between the draws at its ends, and
   there are enough draws on both sides;

@@ -16,10 +16,10 @@ up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R
 W}`.
 
 Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
-among the N draws of all half chains. They are therefore defined for infinite variances. R-hat is also computed for
-distances from the median, to detect chains that differ only in spread, and the larger value is reported. Tail ESS is
-the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd / sqrt(ESS), with
-the ESS of the draws themselves.
+among the N draws of all half chains. Both diagnostics are therefore defined for infinite variances. R-hat is also
+computed for distances from the median, to detect chains that differ only in spread, and the larger value is reported.
+Tail ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd /
+sqrt(ESS), with the ESS of the draws themselves.
 
 These diagnostics cannot detect bias. A sampler that converges quickly to an incorrect distribution has a large ESS and
 an R-hat of 1.
@@ -63,8 +63,8 @@ _COLUMNS = {
     "R-hat": "r_hat",
 }
 _MEANING = (
-    "It is the number of independent draws with the same accuracy, for the distribution to which the chains converge. "
-    "It does not show whether that is the target."
+    "The effective sample size is the number of independent draws that would have the same accuracy. It refers to the "
+    "distribution to which the chains converge, and does not show whether this distribution is the target."
 )
 _MIXED = 1.01  # largest R-hat of chains that have mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size of chains that have mixed
@@ -79,8 +79,9 @@ _AT_ONCE = 2**20  # number of values processed together
 class ChainDiagnostics(Measurement):
     """Effective sample sizes, R-hat and moments of a sample's parameters.
 
-    Undefined diagnostics are NaN. These are R-hat of a single chain, and all diagnostics of a constant parameter or of
-    chains with fewer than four draws. Effective sample sizes, standard errors and R-hat are computed on first access.
+    Undefined diagnostics are NaN. R-hat of a single chain is undefined, as are all diagnostics of a constant parameter
+    or of chains with fewer than four draws. Effective sample sizes, standard errors and R-hat are computed on first
+    access.
 
     Attributes
     ----------
@@ -289,7 +290,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     if common < max(lengths):
         notes.append(
             f"the chains have {common} to {max(lengths)} draws; ESS, R-hat and the error of the mean use the first "
-            f"{common} of each"
+            f"{common} draws of each chain"
         )
     if common < _FEWEST:
         notes.append(
@@ -302,7 +303,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     if weighted:
         notes.append(
             f"the weights are unequal (effective size {weight_ess:.4g}): ESS and R-hat ignore them, and the error of "
-            "the weighted mean is not known"
+            "the weighted mean is unknown"
         )
     mean, sd = _moments(sample.points, p)
     constant = np.ptp(sample.points, axis=0) == 0.0

@@ -6,8 +6,8 @@ estimated score is
 
     s(x) = grad log rho(x) + sum_i g_i(c) + sum_i D_i(x - c) + (N / b) sum over B of (g_i(x) - g_i(c) - D_i(x - c)).
 
-Its expectation over batches is the exact score. Near c, the terms in parentheses are of second order in x - c, so a few
-data points are sufficient even if N is large. The first two sums are computed once for all draws.
+The expectation of s(x) over batches is the exact score. Near c, the terms in parentheses are of second order in x - c,
+so a few data points are sufficient even if N is large. The first two sums are computed once for all draws.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stochastic_scores(
     posterior : Posterior
         A posterior with N data points.
     batch : int, default 10
-        Number of data points per distinct draw, from 2 to N. They are drawn with replacement.
+        Number of data points per distinct draw, from 2 to N. The data points are drawn with replacement.
     order : {1, 2}, optional
         Order of the expansion of the log likelihood about the mean of the draws, which replaces the data outside the
         batch. Order 2 evaluates all data points 2 d times, and order 1 evaluates them once. By default, order 2 is used
@@ -94,7 +94,7 @@ class BatchScores(NamedTuple):
     noise : float
         Largest fraction, over the parameters, of noise in the variance of the score.
     message : str
-        Sentence about the noise. It is a `Caution` if the noise reduces the power of tests.
+        Sentence about the noise, which is a `Caution` if the noise reduces the power of tests.
     """
 
     sample: Sample
@@ -109,7 +109,7 @@ def batch_scores(
     require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
     if posterior.dim not in (None, sample.dim):
-        raise InputError(f"expected draws with {posterior.dim} parameters, as the posterior; got {sample.dim}")
+        raise InputError(f"expected draws with {posterior.dim} parameters, like the posterior; got {sample.dim}")
     if posterior.names is not None and sample.has_default_names:
         sample = sample.with_columns(names=posterior.names)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
@@ -142,7 +142,7 @@ def batch_scores(
     share = noise / len(points) / np.maximum(scores[inverse].var(axis=0), np.finfo(float).tiny)
     worst = int(share.argmax())
     percent = f"{100.0 * min(share[worst], 1.0):.2g}%"
-    message = f"{percent} of the variance of {sample.names[worst]}'s score is noise of batches of {batch} data points"
+    message = f"{percent} of the variance of {sample.names[worst]}'s score is noise from batches of {batch} data points"
     if share[worst] > _REFUSE:
         raise InputError(f"{message}; use a larger batch, or the exact score")
     if share[worst] > _WARN:

@@ -72,11 +72,11 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
         begins = np.flatnonzero(np.diff(group, prepend=-1))
         if len(begins) == len(group):
             break
-        place = np.arange(len(group)) - np.repeat(begins, np.diff(begins, append=len(group)))
-        added = np.flatnonzero(place % 2)
+        position = np.arange(len(group)) - np.repeat(begins, np.diff(begins, append=len(group)))
+        added = np.flatnonzero(position % 2)
         total, error = two_sum(high[added - 1], high[added])
         high[added - 1], low[added - 1] = two_sum(total, error + (low[added - 1] + low[added]))
-        kept = place % 2 == 0
+        kept = position % 2 == 0
         high, low, group = high[kept], low[kept], group[kept]
     sums = np.zeros((2, n))
     sums[:, group] = high, low

@@ -7,9 +7,9 @@ that uses the same draws twice would be biased. The halves are contiguous within
 are dependent.
 
 **Weights.** The variance of the mean of f over draws with weights p_i is the variance of the sum of p_i (f_i - mean).
-The autocorrelation times of weighted draws are therefore computed from the products n p_i (f_i - mean). This holds for
-multiplicities and for importance weights of the draws of a chain. In two cases, the draws have no order in time and are
-permuted at random:
+The autocorrelation times of weighted draws are therefore computed from the products n p_i (f_i - mean). The same
+computation applies to multiplicities and to importance weights of the draws of a chain. In two cases, the draws have no
+order in time and are permuted at random:
 
 - Draws of nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. If the weights
   first increase and then decrease, draw k is treated as the point that is removed when the prior volume has been
@@ -113,12 +113,12 @@ class Draws:
             first = np.sort(np.unique(rows, return_index=True)[1])
             shares = np.bincount(rows, shares)[rows[first]].astype(np.float64)
             order, rows = order[first], rows[first]
-            unordered = f"{len(first)} distinct points reappear after others, as after resampling"
+            unordered = f"{len(first)} distinct points occur again after other points, as after resampling"
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
         chain = np.zeros(len(order), dtype=np.int64) if given.chain is None else given.chain[order]
         if unordered:
-            disorder.append(f"{unordered}: they are treated as independent, without an order in time")
+            disorder.append(f"{unordered}, so they are treated as independent draws without an order in time")
             shuffle = np.random.default_rng(0).permutation
             chains = _slices(chain)
             mixed = np.concatenate([each.start + shuffle(each.stop - each.start) for each in chains])
@@ -144,10 +144,10 @@ class Draws:
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
-        """Yield the label and the draws of each chain, if there are several chains."""
-        for place in self.chains if len(self.chains) > 1 else ():
-            if place.stop - place.start >= 2 * _FEWEST:
-                yield int(self.chain[place.start]), self.only(place)
+        """Yield the label and the draws of each long chain, if there are several chains."""
+        for chain in self.chains if len(self.chains) > 1 else ():
+            if chain.stop - chain.start >= 2 * _FEWEST:
+                yield int(self.chain[chain.start]), self.only(chain)
 
     def only(self, rows: Integers | slice) -> Draws:
         """Return a subset of the draws; the rows must be in increasing order."""
@@ -208,9 +208,9 @@ class Draws:
         """Return random points within the bounds that are rounded to the draws."""
         if not self.rounding.any():
             return self.points
-        places = np.random.default_rng(0).random(self.points.shape) - 0.5
+        offsets = np.random.default_rng(0).random(self.points.shape) - 0.5
         lower, upper = (-np.inf, np.inf) if bounds is None else bounds.T
-        return np.clip(self.points + places * self.rounding, lower, upper)
+        return np.clip(self.points + offsets * self.rounding, lower, upper)
 
     @cached_property
     def is_coarse(self) -> NDArray[np.bool_]:

@@ -108,7 +108,7 @@ class InputError(SteinkitError, ValueError):
     Attributes
     ----------
     cell : (str, int, int, str) or None
-        For an invalid number, the name of the array, the row and column counted from 0, and the problem. Otherwise
+        For an invalid number, the name of the array, the row and column counted from 0, and the problem; otherwise
         None.
 
     Examples
@@ -171,7 +171,7 @@ class TimeLimitError(SolverError):
     needed : float
         Additional seconds required, if the work was not begun for lack of time. 0 if the deadline passed.
     lower, upper : float
-        Best proved bounds. They are 0 and infinity if no bounds were found.
+        Best proved bounds, or 0 and infinity if no bounds were found.
 
     Examples
     --------

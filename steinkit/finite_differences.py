@@ -22,7 +22,7 @@ Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
 """Function of offsets, rows and columns that returns the log density at the shifted points of the rows."""
 
 # Initial steps in units of the scale of a parameter. SciPy's adaptation fails if a stencil leaves the support or spans
-# # several modes. Entries that did not converge are computed again with a smaller initial step.
+# several modes. Entries that did not converge are computed again with a smaller initial step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
 # Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
@@ -49,7 +49,8 @@ def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats |
         NaN where it could not be computed.
     uncertainty : ndarray, shape (n, d)
         Estimate (not a bound) of the absolute error, based on the change at the last halving of the step and on the
-        rounding error of the log density. It is infinite if no gradient could be computed, for example on a bound.
+        rounding error of the log density. The estimate is infinite if no gradient could be computed, for example on a
+        bound.
     """
 
     def shifted(offsets: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
@@ -131,10 +132,10 @@ class DifferenceScore:
         """Return the score, (n, d) -> (n, d); NaN if it could not be computed."""
         evaluations = 0
 
-        def counted(places: Floats) -> Floats:
+        def counted(arguments: Floats) -> Floats:
             nonlocal evaluations
-            evaluations += len(places)
-            return self._log_density(places)
+            evaluations += len(arguments)
+            return self._log_density(arguments)
 
         gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
         if np.isnan(gradient).any() or not gradient.size:

@@ -360,8 +360,8 @@ class Posterior(Target):
         """Add a likelihood term, summed over all data points, to ``total`` in place."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
         pairs = max(1, _BLOCK_FLOATS // width)  # number of pairs of a parameter vector and a data point in a block
-        # Matrix products are fast if both dimensions of a block are large, and the number of data points somewhat
-        # larger.
+        # Matrix products are fast if both dimensions of a block are large, with more data points than parameter
+        # vectors.
         rows = min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1

@@ -158,7 +158,7 @@ class Result(Displayed):
         Returns
         -------
         matplotlib Figure
-            The figure. It is not registered with pyplot; save it with ``figure.savefig``.
+            The figure, which is not registered with pyplot. Use ``figure.savefig`` to save it.
 
         Raises
         ------

@@ -163,8 +163,8 @@ class Sample(Displayed):
     def select(self, names: list[str] | tuple[str, ...]) -> Sample:
         """Return a sample of the named parameters, in the order given.
 
-        Scores are not changed. They are scores of the conditional distribution of the selected parameters given the
-        others, and not marginal scores.
+        Scores are not changed. The selected scores are those of the conditional distribution given the other
+        parameters, and not of the marginal distribution.
 
         Parameters
         ----------

@@ -1,9 +1,10 @@
 """Saving of results as a JSON document and an NPZ file with the arrays.
 
 The name of the NPZ file is that of the JSON file with ``.npz`` appended. The entry "result" of the NPZ file describes
-the result in JSON. It contains the version of the schema, the SHA-256 hash of the JSON file, the type of every record
-and the names of the arrays. Nothing is pickled. A restored result consists of arrays, numbers, strings, and records
-that are public or listed in `_RECORDS`. Functions of the user, for example in an operator, are stored as text.
+the result in JSON. The description contains the version of the schema, the SHA-256 hash of the JSON file, the type of
+every record and the names of the arrays. Nothing is pickled. A restored result consists of arrays, numbers, strings,
+and records that are public or listed in `_RECORDS`. Functions of the user, for example in an operator, are stored as
+text.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occu
 from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.units import Units, UnitsLike
 
-_LEAST_SHARE = 1e-100  # smallest fraction of the weight of a draw
+_LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class ScoredSample:
     notes : tuple of str
         Notes on draws that were merged or dropped, and cautions.
     given : Sample
-        The original draws. They include weights that were passed separately.
+        The original draws, including weights that were passed separately.
     units : Units
-        Units of points, scores and bounds. They are raw units unless `in_units` was called.
+        Units of points, scores and bounds; raw units unless `in_units` was called.
     target : Target or None
         The target; None if only scores are known.
     original : ScoredSample, or None
@@ -77,7 +77,9 @@ class ScoredSample:
             faint = (sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
             if faint.any():
                 sample = sample.with_columns(weights=np.where(faint, 0.0, sample.weights))
-                notes = [f"{faint.sum()} of {len(sample)} draws have less than 1e-100 of the weight and were dropped"]
+                notes = [
+                    f"{faint.sum()} of {len(sample)} draws have less than 1e-100 of the total weight and were dropped"
+                ]
         points = sample.distinct()
         limits = _support(points, target, bounds)
         notes += _notes_on(given, points, target)

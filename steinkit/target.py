@@ -25,7 +25,7 @@ Seed = int | np.random.Generator | None
 
 _SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
 _SCORE_ERROR = 1e-2  # finite differences with a larger relative error are not compared
-_NEAR = 1e-3  # on this fraction of the spread, a log density is a cubic polynomial up to rounding errors
+_NEAR = 1e-3  # within this fraction of the spread, a log density is a cubic polynomial up to rounding errors
 _CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
 _NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
 
@@ -73,10 +73,11 @@ class Target:
     ----------
     score : callable, (n, d) -> (n, d), optional
         Gradient of the log density at each of n points. By default, it is computed by central differences of
-        `log_density`. This requires about eleven evaluations per parameter and draw and is accurate to eight or more
-        digits for smooth densities. A warning reports the cost and the accuracy once.
+        `log_density`. Central differences require about eleven evaluations per parameter and draw, and are accurate to
+        eight or more digits for smooth densities. A warning reports the cost and the accuracy once.
     log_density : callable, (n, d) -> (n,), optional
-        Log density up to a constant. It is required if `score` is not given, and otherwise used to check the score.
+        Log density up to a constant. The log density is required if `score` is not given, and is otherwise used to
+        check the score.
     bounds : array_like, shape (d, 2), optional
         Row j is (lower, upper) of parameter j; infinite without a bound.
     names : sequence of str, optional
@@ -465,7 +466,7 @@ class Target:
             If there is no log density, or the score is computed from the log density.
         """
         if self.has_log_density and not self.can_be_checked:
-            raise UsageError(f"check needs a score; that of {self.label} is computed from its log density")
+            raise UsageError(f"check needs a score that is not computed from the log density; got {self.label}")
         points = self._points(points)
         if not len(points):
             raise InputError("expected at least one point, got none")

@@ -46,8 +46,8 @@ def described(error: Exception) -> str:
     """Describe the type, position and message of an exception in a user's function."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others
-    place = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}: {error}"
+    where = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}: {error}"
 
 
 def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
@@ -57,7 +57,7 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     ----------
     function : callable
     points : ndarray
-        Points at which the function is called. It receives a copy.
+        Points at which the function is called. The function receives a copy.
     shape : tuple of int
         Expected shape of the result.
     what : str

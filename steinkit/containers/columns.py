@@ -108,7 +108,7 @@ class Columns:
     fields : dict of str to int
         Columns of the weights, costs, labels and diagnostics, by the corresponding attributes of `Sample`.
     taken : dict of str to str
-        Interpretation of the columns that samplers add. It is empty for columns that are ignored.
+        Interpretation of the columns that samplers add; empty for columns that are ignored.
     """
 
     header: tuple[str, ...]
@@ -211,14 +211,14 @@ def weight_column(
         found = possible[0] if possible else None
         if len(possible) > 1 or (found is not None and found not in known):
             raise InputError(
-                f"{source}: {listed(possible)} may hold the weights of the draws; state the column with weights= "
+                f"{source}: {listed(possible)} may contain the weights of the draws; name the column with weights= "
                 f"(--weights), such as --weights {possible[-1]}, or --weights none if the draws have equal weights"
             )
     if found is None or found == "none":
         return None
     if selection.is_joined and _is_logarithmic(found):
         raise InputError(
-            f'{source}: "{found}" holds log weights, which are scaled separately in each file; join the files into '
+            f'{source}: "{found}" contains log weights, which are scaled separately in each file; join the files into '
             "one, or write weights on a common scale"
         )
     return found
@@ -280,7 +280,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
 def split(column: str) -> tuple[str, tuple[str, ...]]:
     """Split a column name into the parameter's name and the index.
 
-    Names such as ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. The index of other names is empty.
+    Names such as ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. For other names, the index is empty.
     """
     found = _BRACKETS.fullmatch(column)
     if found:
@@ -414,8 +414,8 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
             [name for name in one if name not in two] for one, two in [(expected, found), (found, expected)]
         )
         raise InputError(
-            f"{source}: expected scores of all coordinates or of none; missing are {listed(missing) or 'none'}, and "
-            f"without a coordinate are {listed(others) or 'none'}"
+            f"{source}: expected scores of all coordinates or of none; missing: {listed(missing) or 'none'}; "
+            f"without a coordinate: {listed(others) or 'none'}"
         )
     return [position[name] for name in expected]
 
@@ -451,7 +451,7 @@ def _tell_taken(taken: Mapping[str, str]) -> None:
     ignored = [name for name, meaning in taken.items() if not meaning]
     parts += [f"{listed(ignored)} ignored"] if ignored else []
     warn_user(
-        f"some columns are not coordinates: {', '.join(parts)}. If one of them is, list all coordinates with columns= "
-        "(--columns)",
+        f"some columns are not coordinates: {', '.join(parts)}. If one of them is a coordinate, list all "
+        "coordinates with columns= (--columns)",
         ReadingWarning,
     )

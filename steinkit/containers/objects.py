@@ -220,7 +220,7 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
     try:
         given = sampler.get_chain(**kept)
     except AttributeError as error:
-        raise InputError(f"the {kind} holds no draws: {error}") from None
+        raise InputError(f"the {kind} contains no draws: {error}") from None
     require_unmasked(given, f"draws of the {kind}")
     chain = np.asarray(given)
     if chain.ndim != 3 or not len(chain):

@@ -35,7 +35,7 @@ DrawsLike: TypeAlias = Any
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 _CORRELATED = 5.0  # neighbors are dependent if their correlation exceeds this number of standard errors
 _SOURCE = "the sample"
-_AMBIGUOUS = 'State dims=("chain", "draw") or dims=("draw", "chain") of as_sample(draws, dims=...)'
+_AMBIGUOUS = 'Pass dims=("chain", "draw") or dims=("draw", "chain") to as_sample'
 
 
 def as_sample(
@@ -140,7 +140,7 @@ def _read(
     kind = type(draws).__name__
     require_type(str, "the name of a group", group=group)
     if group != "posterior" and not objects.is_tree(draws):
-        raise UsageError(f"group= selects a group of an InferenceData or DataTree; got {kind}")
+        raise UsageError(f"group= requires an InferenceData or DataTree; got {kind}")
     if not isinstance(draws, Sample | np.ndarray):
         for method in ("to_sample", "draws_pd"):  # results of samplers of steinkit, and fits of CmdStanPy
             draws = getattr(draws, method)() if callable(getattr(draws, method, None)) else draws
@@ -155,7 +155,7 @@ def _read(
         elif is_frame(draws):
             return from_frame(draws, selection)
     if selection.weights is not None and not isinstance(draws, NamedDraws):
-        raise UsageError(f"weights= names a column or variable; got {kind} without named columns")
+        raise UsageError(f"weights= must name a column or variable; got {kind} without named columns")
     if not isinstance(draws, Sample | NamedDraws):
         return from_array(draws, dims)
     if dims is not None:
@@ -258,7 +258,7 @@ def from_mapping(
     leads = {each.shape[: len(dims)] for each in arrays.values()}
     if len(leads) > 1 or len(leads.pop()) < len(dims):
         found = listed([f"{name} {each.shape}" for name, each in arrays.items()])
-        raise InputError(f"{source}: expected arrays with the same {' and '.join(dims)} axes in front, got {found}")
+        raise InputError(f"{source}: expected arrays with the same leading axes {' and '.join(dims)}, got {found}")
     scalars = [name for name, each in arrays.items() if each.ndim == len(dims) and name not in known]
     weight_column(scalars, source, selection, ())  # raises an error if an array may contain weights
     arrays = {name: _chains_first(each, dims) for name, each in arrays.items()}

@@ -1,9 +1,9 @@
 """A test of whether the first draws of the chains are biased.
 
-The test compares the first tenth of each chain with the rest. It uses the location and spread features of each
-coordinate, which have mean zero under the target. If a chain starts far from the target, its slow approach resembles
-autocorrelation, so a test of all draws may miss it. The center and the autocorrelation times are therefore estimated
-from the later draws.
+The test compares the first tenth of each chain with the rest. The test statistics are location and spread features of
+each coordinate, which have mean zero under the target. If a chain starts far from the target, its slow approach
+resembles autocorrelation, so a test of all draws may miss it. The center and the autocorrelation times are therefore
+estimated from the later draws.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
     first, rest = features[:, is_early], features[:, ~is_early]
     ends = [0, *np.cumsum(~is_early)[[chain.stop - 1 for chain in draws.chains]].tolist()]
     deviations = rest - rest.mean(axis=1, keepdims=True)
-    times = integrated_autocorrelation_times(deviations, [slice(*place) for place in pairwise(ends)])
+    times = integrated_autocorrelation_times(deviations, [slice(*pair) for pair in pairwise(ends)])
     usual = np.median(times.reshape(2, -1), axis=1)
     variance = np.maximum(rest.var(axis=1), first.var(axis=1))
     error = np.sqrt(variance * np.maximum(times, usual.repeat(len(times) // 2)) / first.shape[1])

@@ -14,10 +14,10 @@ n / 32 fields with the largest |mean| / sd on that half are kept. The critic is 
 ridge regression on the same half determines its weights. The statistic z is the mean of the critic over the other half,
 divided by its standard error. The halves are then exchanged.
 
-Both values of z are nearly equal, because each mean is approximately the scalar product of the feature means of the two
-halves. Their average therefore has a variance near one, and its p-value is computed from Student's t distribution. Each
-half is contiguous within every chain. The standard errors use the longer of the two estimated autocorrelation times,
-because either may be an underestimate.
+The two values of z are nearly equal, because each mean is approximately the scalar product of the feature means of the
+two halves. Their average therefore has a variance near one, and its p-value is computed from Student's t distribution.
+Each half is contiguous within every chain. The standard errors use the longer of the two estimated autocorrelation
+times, because either may be an underestimate.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
             require_time("the critic was fitted")
             fields = _Fields.of(points, drift, spread, fitted)
             rows, weights = _critic(fields.values(pairs, fitted), max(1, n // _DRAWS_PER_FIELD))
-            kinds, places = np.unique(rows // dim, return_inverse=True)
-            critic = weights @ fields.values(pairs[kinds], tested)[places * dim + rows % dim]
+            kinds, positions = np.unique(rows // dim, return_inverse=True)
+            critic = weights @ fields.values(pairs[kinds], tested)[positions * dim + rows % dim]
             sd = float(critic.std(ddof=1))
             if not sd > 0.0:
                 return None
@@ -121,8 +121,8 @@ class _Fields:
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
         found = np.empty((len(pairs), dim, len(rows)))
-        for place, (i, j) in zip(found, pairs, strict=True):
-            place[:] = factors[i] * (factors[j] * plain + slopes[j]) + factors[j] * slopes[i]
+        for values, (i, j) in zip(found, pairs, strict=True):
+            values[:] = factors[i] * (factors[j] * plain + slopes[j]) + factors[j] * slopes[i]
         return found.reshape(-1, len(rows))
 
 

@@ -1,8 +1,8 @@
 """Markov kernels that leave a target invariant and move many draws at once.
 
 Each draw is moved independently: the draws are the initial states of n independent chains. If a Markov kernel K leaves
-the target P invariant, draws from P remain draws from P. This holds for all settings of K that do not depend on later
-positions of the draws.
+the target P invariant, draws from P remain draws from P. The settings of K may depend on the initial positions of the
+draws, but not on later ones.
 
 **Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, where L L' is a covariance matrix
 and s is the score of the target,
@@ -13,9 +13,9 @@ and accepts the last position with probability min(1, exp(log p(x') - log p(x) +
 e is randomized for each draw.
 
 **Random-scale Metropolis moves** propose x + h v xi, where xi ~ N(0, 1), v is a random coordinate axis or principal
-axis, scaled to the spread of the draws, and the scale h is log-uniform. They need only the log density, and their
-scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide parts of
-a funnel.
+axis, scaled to the spread of the draws, and the scale h is log-uniform. These moves need only the log density, and
+their scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide
+parts of a funnel.
 
 **Group-scale moves** are designed for hierarchical models, where a coordinate t, such as the logarithm of a standard
 deviation, determines the scale of a group of coordinates a. They change t and the scale of the group together,
@@ -100,8 +100,8 @@ class Density:
         if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
-        for place, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
-            scores = self.score(state.points + 0.5 * (1.0 + place) * step)
+        for node, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
+            scores = self.score(state.points + 0.5 * (1.0 + node) * step)
             values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
         return np.where(self.inside(points), values, -np.inf)
 
@@ -267,11 +267,11 @@ def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
         finite = [] if bounds is None else [float(each) for each in bounds[t] if np.isfinite(each)]
         if len(members) and len(finite) < 2:
             bound = finite[0] if finite else math.inf
-            place = points[:, t] if not finite else np.log(np.abs(points[:, t] - bound))
+            governing = points[:, t] if not finite else np.log(np.abs(points[:, t] - bound))
             center = points[:, members].mean(axis=1, keepdims=True) if len(members) > 2 else medians[members]
             size = np.log(np.abs(points[:, members] - center) + np.finfo(float).tiny).mean(axis=1)
-            slope = float(np.cov(place, size)[0, 1] / place.var())
-            group = Group(t, bound, members, medians[members], slope, float(place.std()))
+            slope = float(np.cov(governing, size)[0, 1] / governing.var())
+            group = Group(t, bound, members, medians[members], slope, float(governing.std()))
             if abs(slope) * group.spread > _GOVERNED:
                 found.append((float(np.abs(correlations[t][members]).sum()), group))
     return [group for _, group in sorted(found, key=lambda each: -each[0])[:_MOST_GROUPS]]

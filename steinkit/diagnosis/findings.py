@@ -6,9 +6,9 @@ with a p-value of at most .05. Once a moment is reported, further moments need l
 also changes the shape of a coordinate, so a finding on a moment replaces a finding on a shape with similar evidence.
 
 Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
-x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. They are not shifted, however,
-and are not reported. If only the correlation of two coordinates is too weak, each coordinate is too wide given the
-other, but the evidence for an error of their dependence is stronger.
+x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
+not shifted and are not reported. If only the correlation of two coordinates is too weak, each coordinate is too wide
+given the other, but the evidence for an error of their dependence is stronger.
 
 **Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity the mean score
 of coordinate k, zero before, becomes
@@ -27,8 +27,8 @@ subtracted. The selection ends when no mean score is significant.
 **Misplaced mass.** Let u be the position along a line. If the conditional distribution of the other coordinates given u
 is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density at u.
 This holds for any marginal distribution of u in the draws. The log density is the integral of the slope over the bins
-and is extrapolated linearly beyond the outermost draws. It yields the target's mass in each bin. The distribution
-functions of the draws and of the target are compared at the edges of the bins.
+and is extrapolated linearly beyond the outermost draws. The target's mass in each bin follows from the log density. The
+distribution functions of the draws and of the target are compared at the edges of the bins.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def size_of(feature: Feature, mean: float) -> float:
 def mean_of(feature: Feature, mean: float, size: float) -> float:
     """Return the absolute mean of a feature with a bias of a given size.
 
-    For a spread, the result depends on the sign of `mean`. It is infinite if no mean corresponds to the size.
+    For a spread, the result depends on the sign of `mean`. The result is infinite if no mean corresponds to the size.
     """
     if feature.kind == "location":
         return size
@@ -174,8 +174,8 @@ def moment_findings(
     correlation : ndarray, shape (d, d)
         Correlations of the draws.
     standardised : Draws, optional
-        Draws in standard units, on an unbounded support. They are used to find locations that are explained by shifts
-        of other coordinates.
+        Draws in standard units, on an unbounded support. The draws are used to find locations that are explained by
+        shifts of other coordinates.
     at_most : float
         Largest p-value of the first finding, corrected for all moments. The limit for further findings is ten times
         larger.
@@ -272,9 +272,9 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
     """Return the direction of a dependence.
 
     Let rho be the correlation of two coordinates under a normal target, and r their correlation in the draws. The mean
-    of the feature is 2 (rho - r) / (1 - rho^2). Its absolute value is 2 |r| if rho = 0, and 4 |r| / (1 - r^2) if rho =
-    -r. The threshold for a correlation of the wrong sign lies between these two values, because errors of location and
-    spread also change the mean.
+    of the feature is 2 (rho - r) / (1 - rho^2). The absolute value of this mean is 2 |r| if rho = 0, and 4 |r| / (1 -
+    r^2) if rho = -r. The threshold for a correlation of the wrong sign lies between these two values, because errors of
+    location and spread also change the mean.
     """
     if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"

@@ -229,10 +229,10 @@ def invariance_test(
 
     Notes
     -----
-    The test moves at most 50,000 / d draws of d coordinates, or 1,000 draws if this number is larger. They are spread
-    evenly over the sample. If evaluating the density for all of them would take longer than ten seconds (or half of
-    `max_seconds`), only every second, fourth, ... draw is moved, and a warning reports this. Only in this case does the
-    result depend on the speed of the machine.
+    The test moves at most 50,000 / d draws of d coordinates, or 1,000 draws if this number is larger. These draws are
+    spread evenly over the sample. If evaluating the density for all of them would take longer than ten seconds (or half
+    of `max_seconds`), only every second, fourth, ... draw is moved, and a warning reports this. Only in this case does
+    the result depend on the speed of the machine.
 
     References
     ----------
@@ -301,9 +301,9 @@ def _distinct(draws: Draws, density: Density) -> Draws:
     """
     points, target = draws.points, density.target
     if draws.is_coarse.any():
-        places = draws.unrounded(density.bounds)
-        inside = np.isfinite(target.proposal_log_density(places)) if target.has_log_density else np.ones(len(places))
-        points = np.where(inside[:, None] > 0, places, points)
+        finer = draws.unrounded(density.bounds)
+        inside = np.isfinite(target.proposal_log_density(finer)) if target.has_log_density else np.ones(len(finer))
+        points = np.where(inside[:, None] > 0, finer, points)
     first, group = first_occurrences(points)
     shares = np.asarray(np.bincount(group, weights=draws.shares), dtype=np.float64)
     return replace(draws.only(first), points=points[first], shares=shares)
@@ -366,7 +366,7 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
             break
     accepted = float(np.mean(rates))
     if accepted < _STUCK:
-        return InvarianceTest(None, f"the kernel accepts {accepted:.1%} of its moves", edge=kernel.outside)
+        return InvarianceTest(None, f"the Markov kernel accepts {accepted:.1%} of its moves", edge=kernel.outside)
     return InvarianceTest(
         p=p,
         z=z,
@@ -453,8 +453,8 @@ class _Functions:
             kind, named = Kind.DEPENDENCE, (names[self.first[pair]], names[self.second[pair]])
             direction = f"correlation too {'weak' if z * self.correlation[pair] > 0.0 else 'strong'}"
         elif block >= 2:
-            side, place = (("below", -1.0), ("above", 1.0))[block - 2]
-            threshold = compact(self.centre[j] + place * self.scale[j])
+            side, offset = (("below", -1.0), ("above", 1.0))[block - 2]
+            threshold = compact(self.centre[j] + offset * self.scale[j])
             direction = f"too {'few' if z > 0.0 else 'many'} draws {side} {threshold}"
         else:
             kind = (Kind.LOCATION, Kind.SCALE)[block]

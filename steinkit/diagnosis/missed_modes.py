@@ -101,6 +101,6 @@ def _cut_off(
 def _some(sample: Sample) -> Floats:
     """Return the draws with positive weight, thinned evenly to at most 500."""
     points = sample.points[sample.probabilities > 0.0]
-    places = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWS)).round().astype(int)
-    some: Floats = points[np.unique(places)]
+    rows = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWS)).round().astype(int)
+    some: Floats = points[np.unique(rows)]
     return some

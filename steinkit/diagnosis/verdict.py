@@ -59,7 +59,7 @@ _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
 """Shares of the level, chosen by measured power. If the kernel test is omitted, the others divide its share."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
-"""Additional shares of the other tests. The main tests reject less often than their shares allow."""
+"""Shares of the level for further tests. The main tests reject less often than their own shares allow."""
 
 _EDGE = "Stein's identity does not hold at an edge of the support that is not a bound of a coordinate"
 _NO_RUN = "the verdict made no short exact run, because the log density is slow; `estimate_bias` makes one"
@@ -366,7 +366,7 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             return invariance_of(prepared, rng)
     except TimeLimitError:
         require_time("the sample was judged")
-        return untested(prepared, "the density takes too long for the time limit", rng)
+        return untested(prepared, "the evaluation of the density takes too long for the time limit", rng)
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
     """Return the smallest ratio of p-value to share, times `looks`, at most 1.
 
     The sum of the shares exceeds one, because the tests are dependent and the main tests reject less often than their
-    shares allow. The level is therefore not guaranteed by Bonferroni's inequality. It is calibrated by counting false
-    rejections of exact draws.
+    shares allow. The level is therefore not guaranteed by Bonferroni's inequality. The level is calibrated by counting
+    false rejections of exact draws.
     """
     return min(1.0, looks * min(each.corrected for each in tests))
 
@@ -126,8 +126,8 @@ class Verdict(Result):
         KSD^2, for the Stein kernel k0. Longer samples are thinned evenly to 20,000 draws. The number is large if the
         kernel hardly detects the bias. The verdict does not depend on it.
     ess : float
-        Smallest effective sample size of the coordinates and of the weights; NaN if undefined. It does not reflect
-        bias.
+        Smallest effective sample size of the coordinates and of the weights; NaN if undefined. The effective sample
+        size does not reflect bias.
     effective_draws : float
         Number of draws divided by the autocorrelation time of the functions that the tests use. If division by the
         autocorrelation time of the slowest mixing direction yields fewer than thirty, the latter number is used. For
@@ -145,8 +145,8 @@ class Verdict(Result):
         Problems of rejected draws, in descending order of evidence. Empty if only the kernel test, the joint test of
         all pairs or the test of mode weights rejects.
     burn_in : float or None
-        p-value of the draws without the first tenth of each chain, if only that tenth is biased. It combines all tests
-        except the kernel test. None otherwise, and for weighted draws and bounded supports.
+        p-value of the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
+        all tests except the kernel test. None otherwise, and for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
@@ -211,8 +211,8 @@ class Verdict(Result):
     def p(self) -> float:
         """The smallest ratio of p-value to share, times `looks`, at most 1.
 
-        The p-value is calibrated by counting false rejections of exact draws. It is not a strict bound, because the sum
-        of the shares exceeds one.
+        The p-value is calibrated by counting false rejections of exact draws. The p-value is not a strict bound,
+        because the sum of the shares exceeds one.
         """
         return combined(self.tests, self.looks)
 

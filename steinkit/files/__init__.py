@@ -210,7 +210,7 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         return "zarr" if path and is_zarr(path) else "csv"
     endings = ", ".join(f"{known} ({' '.join(form.endings)})" for known, form in FORMATS.items() if form.endings)
     raise UsageError(
-        f"{name}: unknown ending {ending!r}; rename the file, or state format= (--format), such as {endings}"
+        f"{name}: unknown ending {ending!r}; rename the file, or pass format= (--format), such as {endings}"
     )
 
 

@@ -82,13 +82,13 @@ class TextTable:
             If a cell is not a number, if a row and the header have different numbers of cells, if a comment follows a
             row, or if there are no rows.
         """
-        values, places, marks, blank = array("d"), array("q"), dict[str, int](), 0
+        values, line_numbers, marks, blank = array("d"), array("q"), dict[str, int](), 0
         for line, text in self.lines:
             if text.isspace():
                 blank = blank or line
                 continue
             if text.startswith("#"):
-                if places:
+                if line_numbers:
                     raise InputError(f"{self.source}, line {line} is a comment after a row of numbers; delete it")
                 continue
             if blank and len(names) == 1:
@@ -102,12 +102,12 @@ class TextTable:
             if self.separator != ",":
                 self._write_points(cells, used, line, marks)
             values.extend([_number(cells[k], names[k], line, self.source) for k in used])
-            places.append(line)
-        if not places:
+            line_numbers.append(line)
+        if not line_numbers:
             raise InputError(f"{self.source} has a header but no draws; expected one line per draw")
-        table = np.full((len(places), len(names)), np.nan)
-        table[:, used] = np.frombuffer(values).reshape(len(places), len(used))
-        return table, places.tolist()
+        table = np.full((len(line_numbers), len(names)), np.nan)
+        table[:, used] = np.frombuffer(values).reshape(len(line_numbers), len(used))
+        return table, line_numbers.tolist()
 
     def _cells(self, text: str, line: int) -> list[str]:
         if '"' not in text:
@@ -163,7 +163,7 @@ def open_table(data: bytes, source: str) -> TextTable:
         header, table.lines = names, chain([(line, text)], lines)
     table.header = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in map(str.strip, header)]
     if any("\ufffd" in name for name in table.header):
-        raise InputError(f"{source}, line {line} is not UTF-8 text; save the file as UTF-8 or state its format=")
+        raise InputError(f"{source}, line {line} is not UTF-8 text; save the file as UTF-8 or pass its format=")
     return table
 
 

@@ -138,7 +138,7 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     def open_groups() -> Any:
         metadata = [file for name in (".zarray", "zarr.json") for file in path.rglob(name)]
         if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would execute code in the file
-            raise InputError(f"{source} holds pickled Python objects, which are never unpickled; store numbers")
+            raise InputError(f"{source} contains pickled Python objects, which are never unpickled; store numbers")
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
         found = xarray.open_groups(path, engine="zarr", **options)
         return {name: each[sorted(each.data_vars, key=str)] for name, each in found.items()}

@@ -53,7 +53,7 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     for name in others:
         hint = did_you_mean(name, set(_ENTRIES) - archive.names, cutoff=0.8)
         if hint and name != weights and selection.weights is None:
-            raise InputError(f'{source} holds an unknown array "{name}"{hint}; rename or remove it')
+            raise InputError(f'{source} contains an unknown array "{name}"{hint}; rename or remove it')
     entries = {name: archive[name] for name in _ENTRIES if name in archive.names and name != "weights"}
     if weights is not None:
         entries["weights"] = weights_from(archive[weights], weights, source)
@@ -137,7 +137,7 @@ class Archive:
         listing = self._archive.namelist()
         self.names = {name.removesuffix(".npy") for name in listing}
         if len(self.names) < len(listing):
-            raise InputError(f"{source} holds two arrays of the same name; remove one")
+            raise InputError(f"{source} contains two arrays with the same name; remove one")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return an array."""

@@ -87,7 +87,7 @@ def read_stan_file(data: bytes, source: str) -> StanFile:
     table = open_table(data, source)
     settings = dict(_SETTING.findall("\n".join(table.comments)))
     if settings.get("method") == "optimize":
-        raise InputError(f"{source} holds a mode found by optimization, not draws; run Stan with method=sample")
+        raise InputError(f"{source} contains a mode found by optimization, not draws; run Stan with method=sample")
     table.lines = (each for each in table.lines if not each[1].startswith("#"))
     values, lines = table.rows(range(len(table.header)), [readable(name) for name in table.header])
     skipped = _rows_before_draws(settings, source)
@@ -114,7 +114,7 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
 def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
     if header[0] == "lp__" and all(name.startswith("g_") for name in header[1:]):
         raise InputError(
-            f"expected draws in {source}, got the output of CmdStan's log_prob, which holds gradients only"
+            f"expected draws in {source}, got the output of CmdStan's log_prob, which contains only gradients"
         )
     names = [readable(name) for name in header]
     # Stan reserves only names that end in "__", so a parameter called weight is a coordinate

@@ -98,7 +98,7 @@ class SweepResult(_Chosen):
     refused : dict of str to str
         Reasons why the other measures cannot order the settings.
     racing : dict of str to str, or None
-        With racing, the reasons why settings were dropped, by setting. Otherwise None.
+        With racing, the reasons why settings were dropped, by setting; otherwise None.
     reused : int
         Number of cells that were reused from earlier runs.
     warnings : tuple of str
@@ -217,7 +217,7 @@ class SweepResult(_Chosen):
         elif name is not None:
             headline = sentences.choice_headline(self.criteria[name])
         problems = ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
-        problems += ["missed a mode that others found"] if self.missed is not None else []
+        problems += ["missed a mode that other chains visited"] if self.missed is not None else []
         return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
@@ -253,9 +253,10 @@ class SweepResult(_Chosen):
         finder, draws = text.setting_label(self.settings[mode.chain]), text.count(mode.of, "draw")
         densest = named([f"{name} {text.compact(value)}" for name, value in mode.place.items()])
         return (
-            f"The chain of the best setting missed a mode that others found. {mode.draws} of {draws} with {finder} "
-            "have a density above the 10 % quantile of that chain, and a valley of less than half the density "
-            f"separates them from it. The densest is at {densest}. Run longer chains, or start them in all modes."
+            f"The chain of the best setting missed a mode that other chains visited. {mode.draws} of {draws} with "
+            f"{finder} have a density above the 10 % quantile of that chain, and a valley of less than half the "
+            f"density separates them from it. The draw with the largest density is at {densest}. Run longer "
+            "chains, or start them in all modes."
         )
 
     def tables(self) -> tuple[Table, ...]:
@@ -300,7 +301,7 @@ class TuningResult(_Chosen):
         The best setting.
     bias, margin : float or None
         Bias of the setting's chains on the last rung and its margin of error (95 %), in posterior standard deviations.
-        Both are medians over the seeds, and None if the estimates are not reliable.
+        Bias and margin are medians over the seeds, or None if the estimates are not reliable.
     rungs : tuple of Rung
         Losses and order of the settings on each rung.
     seeds : tuple of int

@@ -1,8 +1,8 @@
 """Sweeps over a grid of sampler settings and several seeds.
 
-A cell consists of the chain of one setting with one seed, and of its measures. It depends only on its setting, its
-seed, the target, the sampler, the measures and their options. It does not depend on other cells or on the order of
-computation. A sweep can therefore be interrupted, resumed, and distributed over processes and machines.
+A cell consists of the chain of one setting with one seed, and of its measures. A cell depends only on its setting, its
+seed, the target, the sampler, the measures and their options, and not on other cells or on the order of computation. A
+sweep can therefore be interrupted, resumed, and distributed over processes and machines.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ def sweep(
     and is run again if the sweep is resumed.
 
     A cell in the file is reused if its fingerprint equals that of a requested cell. The fingerprint covers the setting,
-    the seed, the measures and their options, and the version of steinkit. It also covers the name, options, data and
-    file of the target, and its score and log density at a few fixed points. For a user's function, the fingerprint
-    covers the SHA-256 hash of its file, and the numbers and strings in its closure and default arguments. If a function
-    is not defined in a file, or if its closure contains an array, an object or a random generator, its cells can be
-    stored only with a label.
+    the seed, the measures and their options, and the version of steinkit. The fingerprint also covers the name,
+    options, data and file of the target, and its score and log density at a few fixed points. For a user's function,
+    the fingerprint covers the SHA-256 hash of its file, and the numbers and strings in its closure and default
+    arguments. If a function is not defined in a file, or if its closure contains an array, an object or a random
+    generator, its cells can be stored only with a label.
 
     At the end, `verdict` tests the draws of the best setting with the first seed. These draws are also compared with
     draws of the other settings to detect missed modes.
@@ -269,8 +269,8 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
         plan, notes = in_fixed_units(plan, store)
         found, dropped = _eliminated(plan, running) if racing else (running.cells(plan, plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
-            origin = "another sweep, other data, other code or another version"
-            notes = (*notes, f"{count(others, 'cell')} in {store.file} of {origin} not reused")
+            reason = "the sweep, the data, the code or the version of steinkit has changed"
+            notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused, because {reason}")
         cells = [found[each] for each in plan.places if each in found]
         result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(running.reused)))
         result = replace(result, seconds=time.perf_counter() - began)

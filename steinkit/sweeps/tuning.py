@@ -97,7 +97,8 @@ def tune(
     Returns
     -------
     TuningResult
-        The result. It does not depend on the number of jobs, the backend, or interruptions, except for times.
+        The result. Except for computing times, the result does not depend on the number of workers, the backend, or
+        interruptions.
 
     Raises
     ------
@@ -109,8 +110,8 @@ def tune(
 
     Notes
     -----
-    The cost includes the sampling of all compared chains. It does not include scoring or pilot chains for the units of
-    measures.
+    The cost includes the sampling of all compared chains. Scoring and pilot chains for the units of measures are not
+    included.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def _length_of(plan: Plan) -> tuple[str, int]:
 def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
     """Return the medians over the seeds of the bias and its margin of error.
 
-    Both are None unless more than half of the estimates are reliable.
+    The results are None unless more than half of the estimates are reliable.
     """
     known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
     if 2 * len(known) <= len(cells):

@@ -110,7 +110,7 @@ def test_warning_does_not_depend_on_scale_and_sign():
 )
 def test_measures_in_standard_units_have_the_warning(take):
     x, scores = mixture(2, 300, 100.0)
-    with pytest.warns(sk.SteinkitWarning, match="groups far apart in x1"):
+    with pytest.warns(sk.SteinkitWarning, match="groups that are far apart in x1"):
         take(x, scores)
 
 

@@ -48,7 +48,7 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target, require_target
 from steinkit.text import compact, probability, sentence
 
-_MARGINS = 2.0  # standard errors
+_MARGINS = 2.0  # standard errors per margin of error
 _WIDEST = 0.1  # largest allowed standard error of the logarithm of a mass
 _APART = 3.0  # draws are rejected if bridge and importance sampling differ by more standard errors
 _FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode; limits the error of a weight to .03

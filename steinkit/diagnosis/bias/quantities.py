@@ -154,8 +154,8 @@ class Quantities:
         elif valley is not None:
             reason = (
                 f"lines between draws cross a valley of the density along {self.names[valley.coordinate]} "
-                f"({valley.share:.0%} of the draws are beyond it): the score does not determine the weights of "
-                "separate modes, or of the ends of a curve"
+                f"({valley.share:.0%} of the draws are beyond it): the scores do not determine the weights of "
+                "separate modes, or of the ends of a curved mode"
             )
         return reason, valley is not None
 

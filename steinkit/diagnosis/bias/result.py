@@ -134,13 +134,13 @@ class BiasEstimate(Measurement):
     draws_mean, draws_sd : ndarray, shape (m,)
         Mean and standard deviation of the draws.
     mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_bias` and `sd_bias`. They cover only errors that the Stein features can detect.
-        The margin of `mean_bias` includes the error of `sd`, which is the unit of `mean_bias`.
+        95 % margins of error of `mean_bias` and `sd_bias`. The margins cover only errors that the Stein features can
+        detect. The margin of `mean_bias` includes the error of `sd`, which is the unit of `mean_bias`.
     reason : tuple of str
         Reason why the estimate of each quantity is not reliable; empty if it is reliable.
     at_least : ndarray, shape (m,)
-        Lower bound on the bias of each mean, in units of `sd`. It is the distance by which an exact run moved the mean
-        if the run ended before the estimate was reliable, and 0 otherwise.
+        Lower bound on the bias of each mean, in units of `sd`. The bound is the distance by which an exact run moved
+        the mean if the run ended before the estimate was reliable, and 0 otherwise.
     weights : ndarray, shape (n,), or None
         Weights of the draws, with sum one, under which Stein features have mean zero. None if there are too few draws.
     method : {"regression", "run", "modes"}

@@ -60,8 +60,8 @@ influence, corrected for autocorrelation, V is the variance of the influence, an
 different feature sets. The term s chi^2 V accounts for the bias that the features do not explain. The standard error
 alone would be far too small for strongly biased draws. A margin of error is twice the error.
 
-- The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. It increases to 1, because the
-  lower bound on chi^2 becomes less accurate as the distance from the target grows.
+- The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. As chi^2 increases, s increases
+  to 1, because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
 - The contribution of a feature set to the range is proportional to the variance that it explains. A set that explains
   no variance returns the mean of the draws for every target.
 - The error of log sd includes the range of the means as well. If feature sets disagree about the mean of a skewed
@@ -311,7 +311,8 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     Returns
     -------
     ndarray, shape (n, 2 m)
-        Residuals. Their means estimate those of the quantities and of their squares under the target.
+        Residuals. The means of the residuals estimate the means of the quantities and of their squares under the
+        target.
     """
     fold = _folds(operand.draws)
     values = np.hstack([quantities, quantities**2])

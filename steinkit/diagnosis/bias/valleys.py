@@ -23,7 +23,7 @@ from steinkit.diagnosis.bias.stein_regression import Operand
 from steinkit.sample import Floats, Integers
 
 VALLEY_DEPTH = math.log(2.0)  # smallest depth in log density, below the lower of the two modes
-_CLEAR = 4.0  # standard errors
+_CLEAR = 4.0  # smallest depth in standard errors
 _BINS = 200
 _FEWEST = 5  # draws in a bin
 _GAPS = 5  # number of widest gaps between draws that are edges of bins

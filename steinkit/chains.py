@@ -63,8 +63,8 @@ _COLUMNS = {
     "R-hat": "r_hat",
 }
 _MEANING = (
-    "The effective sample size is the number of independent draws that would have the same accuracy. It refers to the "
-    "distribution to which the chains converge, and does not show whether this distribution is the target."
+    "This is the number of independent draws that would have the same accuracy. The number refers to the distribution "
+    "to which the chains converge, and does not show whether this distribution is the target."
 )
 _MIXED = 1.01  # largest R-hat of chains that have mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size of chains that have mixed

@@ -116,7 +116,7 @@ class Result(Displayed):
         Returns
         -------
         tuple of Table
-            Tables, of which the first is the most informative one. `summary` appends it to the text.
+            Tables, beginning with the most informative one. `summary` appends the first table to the text.
         """
         return ()
 

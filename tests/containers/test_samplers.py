@@ -34,7 +34,7 @@ def test_walkers_are_chains():
 
 
 def test_an_ensemble_without_draws_is_refused():
-    with pytest.raises(sk.InputError, match="Ensemble holds no draws: you must run the sampler"):
+    with pytest.raises(sk.InputError, match="Ensemble contains no draws: you must run the sampler"):
         sk.as_sample(Ensemble(None))
     with pytest.raises(sk.InputError, match=r"\(15, 2\)"):
         sk.as_sample(Ensemble(STEPS.reshape(15, 2)))

@@ -186,7 +186,7 @@ def test_greek_letters_are_distinct_from_latin_ones() -> None:
         ("a,draw\n1,1e300\n", r'line 2, column "draw" is 1e\+300'),
         ("a,cost\n1,inf\n", 'line 2, column "cost" is inf'),
         ("weight,cost\n1,2\n", 'no coordinate.*"weight", "cost"'),
-        ("theta,score:thetta\n1,2\n", '"score:theta", .*"score:thetta"'),
+        ("theta,score:thetta\n1,2\n", '"score:theta"; .*"score:thetta"'),
         ("a,b,score:b\n1,2,3\n", '"score:a"'),
         ('a,b\n1,"2\n3,4\n', "line 2"),
         ('a,b\n3,4\n"0.5"1,2\n', "line 3"),

@@ -140,7 +140,7 @@ def test_invalid_samplers_are_refused():
 def test_a_sampler_of_the_package_itself():
     emcee = pytest.importorskip("emcee")
     sampler = emcee.EnsembleSampler(8, 2, gaussian, args=[0.5], kwargs={"scale": 2.0})
-    with pytest.raises(sk.InputError, match="the EnsembleSampler holds no draws"):
+    with pytest.raises(sk.InputError, match="the EnsembleSampler contains no draws"):
         sk.from_emcee(sampler)
     sampler._random.seed(1)
     sampler.run_mcmc(gaussian_chain(1)[0], 50)

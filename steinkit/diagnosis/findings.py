@@ -164,7 +164,7 @@ def _is_of_several(each: Finding) -> bool:
 def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Return findings on moments, those of several coordinates first.
+    """Return findings on moments, beginning with those on several coordinates.
 
     Locations that are explained by shifts of other coordinates come last.
 

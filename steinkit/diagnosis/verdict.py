@@ -318,8 +318,8 @@ def _bias(
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning with the reason.
 
-    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. Only
-    then, and only if the density is fast, is a short exact run made.
+    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. A
+    short exact run is made only for these draws, and only if the density is fast.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow

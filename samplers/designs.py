@@ -11,8 +11,8 @@ acceptance probabilities, for which errors partly cancel:
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
 Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon reads the least
-data. A smaller pi_1 gives more stages, and the time of the analysis is quadratic in their number. By default, the
-average design therefore decreases pi_1 until three successive values save less than 0.3 %.
+data. A smaller pi_1 gives more stages, and the running time of the analysis is quadratic in the number of stages. By
+default, the average design therefore decreases pi_1 until three successive values save less than 0.3 %.
 
 **Bias.** The bias of an acceptance probability is smaller than the error of the test. Over the uniform number u of a
 step, errors partly cancel, because the test accepts some moves that Metropolis rejects, and vice versa. With the

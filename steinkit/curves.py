@@ -208,7 +208,7 @@ class Curve(Rate, Result):
         return ("measure", find_measure(self.measure).title), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self) -> str:
-        """Report the measure at each size and its rate.
+        """Report the measure at each sample size, and its rate of convergence.
 
         Returns
         -------
@@ -403,7 +403,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
     sizes = np.unique(real_numbers(n, "n", f"whole numbers from 1 to {most}"))
     if not sizes.size or (sizes != np.rint(sizes)).any() or sizes[0] < 1 or sizes[-1] > most:
         got = ", ".join(f"{size:.15g}" for size in sizes) or "no number"
-        raise UsageError(f"`n` must be whole numbers from 1 to {most}, the number of draws; got {got}")
+        raise UsageError(f"`n` must contain whole numbers from 1 to {most}, the number of draws; got {got}")
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""Findings, which describe problems of a sample in a common form for all tests."""
+"""Findings, which describe problems with a sample in a form shared by all tests."""
 
 from __future__ import annotations
 

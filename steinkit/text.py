@@ -116,7 +116,7 @@ def _rounded(value: float, digits: int, direction: str) -> str:
 _SOURCES = {
     "own": "the draws' own standard deviations",
     "reference": "standard deviations of independent draws from the target",
-    "pilot": "standard deviations of one sample, for all samples",
+    "pilot": "standard deviations of one sample, which are used for all samples",
     "given": "the units given",
 }
 _SCALES = 6  # largest number of parameters in a label of units

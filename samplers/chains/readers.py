@@ -61,7 +61,7 @@ def order_key(seed: int, kind: Kind) -> int:
 
 
 def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
-    """Return chains at the beginning of their first orders of N data points.
+    """Return chains that begin to read the N data points, each in a random order.
 
     Raises
     ------

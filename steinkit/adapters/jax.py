@@ -247,7 +247,7 @@ def _space(support: Any) -> str:
 
 
 def _name(model: Any) -> str:
-    """Return the name of a model's function inside handlers and partial functions."""
+    """Return the name of the function in a model, without handlers and partials."""
     while not hasattr(model, "__name__"):
         inner = getattr(model, "fn", None) or getattr(model, "func", None)
         if inner is None:
@@ -363,7 +363,7 @@ def posterior_of_plate(
 ) -> Target:
     """Return the posterior over the indices of a plate.
 
-    The prior of the posterior is the density of the other sites.
+    The prior density of the returned `Posterior` is the joint density of the other sites.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     util = imported("numpyro.infer.util", "NumPyro", "numpyro")

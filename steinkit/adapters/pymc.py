@@ -1,4 +1,4 @@
-"""Conversion of PyMC models, and of draws of `pymc.sample` or nutpie.
+"""Conversion of PyMC models, and of draws from `pymc.sample` or nutpie.
 
 PyMC samples value variables. There is one per free variable, which is the variable itself or its transform
 (``tau_log__``). Their joint density, including log |J|, is `Model.logp`, and the transforms are `Transform.forward`.
@@ -427,7 +427,9 @@ def _pytensor(module: str) -> Any:
 
 
 def _numpy_mode() -> Any:
-    """Return a mode with PyTensor's rewrites of the graph, evaluated by NumPy.
+    """Return a compilation mode of PyTensor that evaluates graphs with NumPy.
+
+    The mode applies the rewrites of the graph.
 
     The fusion of elementwise operations is only useful for compilers. The rewrite `slogdet_specialization` fails for
     determinants of several matrices (PyTensor 2.38).

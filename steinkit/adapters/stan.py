@@ -12,8 +12,9 @@ for small models. Any object with the same methods can be used.
 
 Stan provides the names of the entries of its parameters, but not their transforms. The transforms are recognized by
 values in both spaces. If an entry and a coordinate have the same or the opposite order at all points, they are related
-by a monotone map. This map is compared with exp, expit and the identity. The names of unconstrained coordinates are not
-sufficient, because Stan stores an array of vectors vector by vector and names the first entries first.
+by a monotone map. This map is compared with exp, expit and the identity. The order of the names of
+unconstrained coordinates is not reliable. Stan stores an array of vectors one vector at a time, but the names list the
+first entries of all vectors first.
 
 References
 ----------

@@ -275,7 +275,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "--method",
         type=click.Choice(("auto", "weights", "run")),
         default="auto",
-        help="Reweight the draws, or move them by a short run.",
+        help="Reweight the draws, or move them by a short MCMC run.",
     ),
     shared.seed_option,
     shared.max_seconds_option,

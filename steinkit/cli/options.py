@@ -62,7 +62,10 @@ _WHOLE, _COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 
 class Parsed(click.ParamType[Any]):
-    """A value read by a function that may raise ValueError."""
+    """Value of an option that a function converts from text.
+
+    The function raises ValueError for invalid text.
+    """
 
     name = "value"
 

@@ -166,7 +166,7 @@ def _layout(dataset: Any, lead: Sequence[str]) -> tuple[tuple[int, int], Any, An
 
 
 def _labels(dataset: Any, name: Any, lead: Sequence[str]) -> Labels:
-    """Return the labels along the axes of a variable other than chain and draw.
+    """Return the labels along all axes of a variable except chain and draw.
 
     If the labels do not distinguish the entries, positions are returned instead.
     """

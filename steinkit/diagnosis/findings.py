@@ -124,7 +124,7 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 
 
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return at most five findings, without those that others explain.
+    """Return at most five findings, except those that other findings explain.
 
     A finding on all coordinates comes first unless other findings are more significant and at most two of them are
     shapes. A shape along a principal axis is reported only if there is no other finding, because a biased coordinate

@@ -303,7 +303,7 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and the next ones with z-scores within ten percent of it."""
+        """The first finding, and all others with a z-score within ten percent of its own."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 

@@ -31,7 +31,7 @@ class Bracketed(BracketResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and the wall time for JSON.
 
-        The result has the form of ``steinkit score --json``.
+        The result has the format of the output of ``steinkit score --json``.
 
         Returns
         -------

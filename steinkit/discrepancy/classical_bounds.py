@@ -171,7 +171,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
 
 
 def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut: Floats) -> float:
-    """Return the upper bound of the optimum for these multipliers, rounded up."""
+    """Return the upper bound on the optimum for these multipliers, rounded up."""
     c, h = program.factors, program.lengths
     D, M, E = program.matrices
     torque, cuts = np.where(np.arange(len(h)) < len(program.inner), torque, 0.0), cut.sum(axis=0)

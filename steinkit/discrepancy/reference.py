@@ -159,7 +159,8 @@ def effective_size(sample: Sample) -> int:
 
     The size is the smallest ESS of the coordinates and of the weights.
 
-    If the ESS is undefined, or that of independent draws up to its error, the size is the number of draws.
+    The size is the number of draws if the ESS is undefined, or if its difference from the number of draws is within the
+    error of the ESS.
     """
     n, ess = len(sample), _ess(sample)
     if ess >= n - _ERROR * math.sqrt(n):

@@ -150,7 +150,7 @@ _DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (
 
 
 class Look(NamedTuple):
-    """Color, marker and dashes of a curve, by matplotlib's names.
+    """Color, marker and dash pattern of a curve, as arguments of matplotlib.
 
     Parameters
     ----------

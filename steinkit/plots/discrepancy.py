@@ -188,9 +188,9 @@ def draws(
     The axes are the two coordinates that contribute most.
 
     Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R that of an exact sample of
-    the same size, and h the test function. Orange triangles mark the draws where h is at least some t. They are the
-    smallest set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too few
-    draws. All other draws are gray, and all draws are gray if D is at most R.
+    the same size, and h the test function. Orange triangles mark the draws where h is at least a threshold t. They are
+    the smallest set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too
+    few draws. All other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------

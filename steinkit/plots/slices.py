@@ -37,8 +37,8 @@ def slice_function(
 
     Under the target, h has mean 0. The flow phi is the direction in which the draws must move towards the target.
 
-    The mean of h also varies in exact samples. Areas mark only the bins that contribute the excess over exact samples,
-    by the rule of `steinkit.plots.draws`. They are orange for too many draws, and hatched blue for too few.
+    The mean of h also varies in exact samples. Only the bins that contribute to the excess over exact samples are
+    colored, as in `steinkit.plots.draws`. They are orange for too many draws, and hatched blue for too few.
 
     Parameters
     ----------

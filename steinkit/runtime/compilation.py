@@ -133,6 +133,6 @@ def _announce() -> None:
 
 @contextlib.contextmanager
 def announced_compilation() -> Iterator[None]:
-    """Announce compilation inside a block on standard error."""
+    """Print a message on standard error if code is compiled inside a block."""
     with during(_announcing, True):
         yield

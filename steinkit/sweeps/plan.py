@@ -132,7 +132,7 @@ class Plan:
         return self.configuration.options | self.settings[setting]
 
     def with_options(self, **options: Any) -> Plan:
-        """Return the plan with changed fixed options of the sampler."""
+        """Return a copy of the plan with other fixed options of the sampler."""
         known = self.configuration
         return replace(self, configuration=replace(known, options=known.options | options))
 

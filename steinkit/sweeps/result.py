@@ -54,7 +54,10 @@ class _Chosen(Result):
 
     @property
     def units(self) -> Setting | None:
-        """Units of all cells as in JSON documents; None if no measure has units."""
+        """Units of all cells, in the form used in JSON documents.
+
+        None if no measure has units.
+        """
         units: Setting | None = self.configuration.measure_settings["units"]
         return units
 

@@ -305,10 +305,10 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _pilots(plan: Plan) -> list[Sample]:
-    """Run pilot chains of a few settings, and sort them by agreement with the score.
+    """Run pilot chains with a few settings, and sort the chains by a criterion.
 
-    The criterion is the mean of (x_j - m_j) s_j(x), which is -1 under the target. The mean is closer to 0 for a chain
-    that hardly moves, and less than -1 for a chain that is too wide.
+    The criterion measures agreement with the score. It is the mean of (x_j - m_j) s_j(x), which is -1 under the target.
+    The mean is closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too wide.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]

@@ -7,7 +7,7 @@ In successive elimination [2]_ (option `racing`), the rungs use an eighth, a qua
 five), and then all seeds. The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if
 it is distinguished from b (`steinkit.sweeps.choice`): its certified lower bounds are compared with the upper bounds of
 b over resamples of the seeds. The error probability .05 is divided by the number of comparisons, R (k - 1) for k
-settings and R rungs before the last. The setting with the smallest true median therefore remains with a probability of
+settings and R rungs before the last. The setting with the smallest true median is therefore kept with a probability of
 at least .95. A setting is not dropped because of a wide bracket.
 
 In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not predict the order of long

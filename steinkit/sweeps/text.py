@@ -18,7 +18,7 @@ _LIMITS = (
 def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
     """Describe the best setting, its ties, and the confidence in the choice.
 
-    `blind` is the choice of a measure that does not detect bias.
+    `blind` is the setting chosen by a measure that does not detect bias.
     """
     best = f"{choice_headline(choice)}."
     if choice.at_end is not None:

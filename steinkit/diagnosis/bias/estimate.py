@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return why the estimate of each quantity is not reliable; empty if it is."""
+    """Return the reason why each estimate is not reliable, or an empty string."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])

@@ -118,7 +118,10 @@ class Quantities:
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def entropy_weights(self) -> Floats | None:
-        """Return entropy weights for the richest feature set; None for too few draws."""
+        """Return entropy weights for the richest feature set.
+
+        The result is None if there are too few draws.
+        """
         operand = self.operand
         n, sets = len(operand.points), operand.joint_sets()
         if not sets:

@@ -481,5 +481,5 @@ def _fixed(value: float, places: int, sign: bool = False) -> str:
 
 
 def _places(margin: float) -> int:
-    """Return the number of decimal places that show one or two digits of a margin."""
+    """Return the number of decimal places for one or two digits of a margin."""
     return 2 if margin >= 0.01 else 3

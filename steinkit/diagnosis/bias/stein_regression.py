@@ -327,7 +327,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows with fitted values from features of all coordinates."""
+    """Yield blocks of rows, and the values that all features together fit there."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)

@@ -1,4 +1,4 @@
-r"""A priori bound of the rounding error of a kernel Stein discrepancy.
+r"""A priori bound on the rounding error of a kernel Stein discrepancy.
 
 The bound is computed in time O(n d^2).
 

@@ -167,8 +167,8 @@ class Trace(NamedTuple):
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     """Evaluate the recursion for variables y, shape (2n,).
 
-    The arrays `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity is computed with a bound of
-    its accumulated error.
+    The arrays `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity is computed with a bound
+    on its accumulated error.
     """
     worst, magnitude, carried = 0.0, 0.0, 0.0
     objective = (0.0, 0.0)
@@ -218,8 +218,8 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """Return the cost of the dual point of row multipliers p, shape (5n,).
 
-    The cost is rounded up and is an upper bound of the optimum. The array `forces`, shape (2n,) or empty, is set to phi
-    and kappa of the edge into each node.
+    The cost is rounded up, so it is an upper bound on the optimum. The array `forces`, shape (2n,) or empty, is set to
+    phi and kappa of the edge into each node.
 
     The dual point consists of the double-doubles T and the doubles phi and kappa. The rounding residuals in the
     equations of gamma and Gamma are multiplied by the boxes and added to the cost.

@@ -317,7 +317,7 @@ def suitable_forms(program: SteinProgram, near: float | None = None) -> list[Any
 
     The form is relative if points are close to each other or to a bound. Otherwise, it is the program itself. Two
     points are close if their distance is less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the
-    same rows of edges share the object. The forms are cached in the program.
+    same rows of edges share one form. The forms are cached in the program.
     """
     key, share = ("forms", near), NEAR if near is None else near
     if key not in program.known:

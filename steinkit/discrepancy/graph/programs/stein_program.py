@@ -233,7 +233,7 @@ class SteinProgram:
         return (2 * self.dim + 8) * UNIT_ROUNDOFF
 
     def objective(self, j: int) -> Pair:
-        """Return the objective of coordinate j as a double-double of length n (d + 1).
+        """Return the objective of coordinate j as double-doubles, shape (n (d + 1),).
 
         The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij. With a diffusion operator, they are q_i drift_ij
         of gamma_i and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision, because large ones may

@@ -1,8 +1,8 @@
 """NumPy versions of `barrier_kernels`, with bit-for-bit identical results.
 
 The functions are used for small programs until the kernels are compiled. Sums are accumulated from the first row to the
-last. The kernels compare products before they divide. The step lengths are therefore recomputed by the same comparisons
-for the rows that may determine them.
+last. To compare two ratios, the kernels compare products, which avoids divisions. The step lengths are therefore
+recomputed by the same comparisons for the rows that may determine them.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class NewtonSystem(Protocol):
         """Set `change` to B dx, where H dx = b + B'force."""
 
     def bounds(self, rows: Floats, multipliers: Floats, /) -> tuple[float, float]:
-        """Return a lower and an upper bound of the optimum.
+        """Return a lower and an upper bound on the optimum.
 
         The bounds follow from the row values B x and any multipliers.
         """

@@ -124,7 +124,9 @@ SOLVERS: dict[str, Solver] = {
             "first_order",
         ),
         Solver(
-            "highs", "Programs that other solvers do not solve to the tolerance: HiGHS on the dual program.", "highs"
+            "highs",
+            "Programs that other solvers do not solve to the tolerance. HiGHS solves the dual program.",
+            "highs",
         ),
         Solver("cvxpy", "Independent checks: any LP solver that CVXPY supports, `cvxpy:NAME`.", "cvxpy"),
     )

@@ -116,7 +116,7 @@ def greedy_spanner(
     The greedy spanner is defined by its construction:
 
         for all pairs i < j in the order of (d(i, j), i, j):
-            add the edge (i, j) if the distance of its ends in the current graph exceeds t d(i, j).
+            add the edge (i, j) if the distance between its ends in the current graph exceeds t d(i, j).
 
     The greedy spanner is unique, and it is one of the sparsest and lightest spanners known [1]_.
 

@@ -40,8 +40,8 @@ from .discrepancy.graph.spanner.geometry import complete_graph as complete_graph
 from .discrepancy.graph.spanner.geometry import dilation as dilation
 from .discrepancy.graph.spanner.geometry import sorted_graph as sorted_graph
 from .discrepancy.graph.spanner.greedy import greedy_spanner as greedy_spanner
-from .discrepancy.kernel.base_kernels import IMQ as IMQ
-from .discrepancy.kernel.base_kernels import GaussianKernel as GaussianKernel
+from .discrepancy.kernel.base import IMQ as IMQ
+from .discrepancy.kernel.base import GaussianKernel as GaussianKernel
 from .discrepancy.kernel.goodness_of_fit import KernelSteinTest as KernelSteinTest
 from .discrepancy.kernel.goodness_of_fit import kernel_stein_test as kernel_stein_test
 from .discrepancy.kernel.ksd import KernelSteinDiscrepancy as KernelSteinDiscrepancy

@@ -239,7 +239,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     reduces bias. It cannot correct the weights of separate modes.
     """
     from steinkit.discrepancy.kernel import ksd
-    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.base import scaled_kernel
 
     require_draws_place(settings, files)
     with apart_from_results(), time_limit(settings["max_seconds"]):

@@ -15,7 +15,7 @@ quantiles, and let c be z clipped to [-3, 3]. The functions are
     location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,
     and the log density, clipped to five standard deviations about its median.
 
-**The Markov kernel** (`steinkit.diagnosis.exact_kernels`) consists of a transition of Hamiltonian Monte Carlo, four
+**The Markov kernel** (`steinkit.diagnosis.exact_moves`) consists of a transition of Hamiltonian Monte Carlo, four
 random-scale Metropolis moves, and, for hierarchical structures, two group-scale moves. Hamiltonian Monte Carlo is
 omitted if the target has no gradient or no log density. f(y) is averaged over the second half of the transitions, which
 reduces the variance of D if the kernel mixes fast.
@@ -47,7 +47,7 @@ from steinkit.arguments import generator_from
 from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
-from steinkit.diagnosis.exact_kernels import (
+from steinkit.diagnosis.exact_moves import (
     NODES,
     Composite,
     Density,

@@ -42,7 +42,7 @@ def _kernel(
     statistic: Any,
     **settings: Any,
 ) -> Measurement:
-    from steinkit.discrepancy.kernel.base_kernels import scaled_kernel
+    from steinkit.discrepancy.kernel.base import scaled_kernel
     from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 
     settings |= {"statistic": statistic, "squared": statistic == "u"}  # because a U-statistic can be negative
@@ -120,7 +120,7 @@ _ALL = (
         | {
             "kernel": Option(
                 default="imq",
-                choices=imported("discrepancy.kernel.base_kernels.kernel_names"),
+                choices=imported("discrepancy.kernel.base.kernel_names"),
                 help="Base kernel",
                 may_be_object=True,
             ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.diagnosis.exact_kernels import Density, GroupScale, Hamiltonian, RandomScale, State, groups_of
+from steinkit.diagnosis.exact_moves import Density, GroupScale, Hamiltonian, RandomScale, State, groups_of
 
 RIDGE, WIDTH = 1.5, 0.4
 

@@ -17,7 +17,7 @@ BOTH_WAYS = """
 import json, sys
 import numpy as np, steinkit as sk
 from steinkit.discrepancy.graph.solvers.chain_kernels import riccati_solve
-from steinkit.discrepancy.kernel.base_kernels import IMQ
+from steinkit.discrepancy.kernel.base import IMQ
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.runtime import compilation
 

@@ -2,7 +2,7 @@
 
 An estimate is reliable if its margin of error is small and, where the drift of the draws under an exact Markov kernel
 is known (`steinkit.diagnosis.bias.drift`), it agrees with the drift. If an estimate is not reliable and the target has
-a log density, a short exact run (`steinkit.diagnosis.exact_kernels.ExactRun`) moves the draws, and the same regression
+a log density, a short exact run (`steinkit.diagnosis.exact_moves.ExactRun`) moves the draws, and the same regression
 and criteria are applied to the moved draws.
 """
 
@@ -21,7 +21,7 @@ from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.bias.quantities import Quantities, varying
 from steinkit.diagnosis.bias.result import BiasEstimate, Method
 from steinkit.diagnosis.bias.stein_regression import Estimates, location_and_scale
-from steinkit.diagnosis.exact_kernels import Density, ExactRun, groups_of
+from steinkit.diagnosis.exact_moves import Density, ExactRun, groups_of
 from steinkit.draws import Draws
 from steinkit.errors import UsageError, cautious, require_known
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time

@@ -39,7 +39,7 @@ from steinkit.diagnosis.bias.estimate import bias_of
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.bias.stein_regression import Operand
-from steinkit.diagnosis.exact_kernels import Density
+from steinkit.diagnosis.exact_moves import Density
 from steinkit.errors import InputError, UsageError, cautious, reservations
 from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import one_thread_in_libraries, within_time

@@ -63,7 +63,7 @@ from numpy.typing import ArrayLike, NDArray
 from steinkit.arguments import generator_from, number, whole
 from steinkit.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.kernel.base_kernels import IMQ, BaseKernel, kernel_of
+from steinkit.discrepancy.kernel.base import IMQ, BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin

@@ -43,7 +43,7 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import number, require_flags, whole
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import require_ordered
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel, kernel_of
+from steinkit.discrepancy.kernel.base import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steinkit.discrepancy.kernel.base_kernels import BaseKernel
+from steinkit.discrepancy.kernel.base import BaseKernel
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
 from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
 from steinkit.errors import UsageError

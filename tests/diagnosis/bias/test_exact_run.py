@@ -5,7 +5,7 @@ import pytest
 from scipy.special import digamma, polygamma
 
 import steinkit as sk
-from steinkit.diagnosis.exact_kernels import Density, ExactRun, Hamiltonian, State
+from steinkit.diagnosis.exact_moves import Density, ExactRun, Hamiltonian, State
 from steinkit.errors import InputError
 
 N = 2000

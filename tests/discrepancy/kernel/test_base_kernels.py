@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.kernel.base_kernels import kernel_names, kernel_of
+from steinkit.discrepancy.kernel.base import kernel_names, kernel_of
 
 KERNELS = [sk.IMQ(), sk.IMQ(1.7, -0.3), sk.GaussianKernel(1.3)]
 by_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)

@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.discrepancy.kernel import goodness_of_fit
-from steinkit.discrepancy.kernel.base_kernels import IMQ
+from steinkit.discrepancy.kernel.base import IMQ
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at, stein_kernel_for
 from steinkit.scored_sample import ScoredSample
 

@@ -8,6 +8,7 @@ a funnel, a ring and two modes.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steinkit.arguments import number
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.verdict import verdict
 from steinkit.diagnosis.verdict_result import Verdict
-from steinkit.errors import cautious, require_known, shortened
+from steinkit.errors import SteinkitWarning, UsageError, cautious, require_known, shortened
 from steinkit.sample import Floats
 from steinkit.target import Target
 from steinkit.targets.families import Beta, Gamma, GaussianMixture, Normal, StudentT
@@ -313,7 +315,7 @@ def check_sampler(
     Raises
     ------
     UsageError
-        If a target is unknown.
+        If a target is unknown, there is no target, or the level is not between 0 and 1.
 
     Notes
     -----
@@ -339,8 +341,11 @@ def check_sampler(
         names = list(known) if targets == "standard" else [targets] if isinstance(targets, str) else list(targets)
         require_known(names, known, "unknown target", "the standard targets")
         targets = {name: known[name] for name in names}
+    if not targets:
+        raise UsageError("expected at least one target, got none")
+    number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
     seeds = np.random.SeedSequence(rng).generate_state(len(targets))
-    share = level / max(1, len(targets))
+    share = level / len(targets)
     checked = [
         _checked(name, each, sample, int(seed), share, options)
         for (name, each), seed in zip(targets.items(), seeds, strict=True)
@@ -359,7 +364,9 @@ def _checked(
     """Run the sampler on one target, and test the draws."""
     try:
         drawn = as_sample(sample(standard.target, start=standard.start.copy(), seed=seed, **options))
-        found = verdict(drawn, standard.target, level=level, rng=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SteinkitWarning)  # the table shows the verdict
+            found = verdict(drawn, standard.target, level=level, rng=seed)
     except Exception as error:  # of the user's sampler, or invalid draws
         return CheckedTarget(name, None, failure=f"{type(error).__name__}: {error}")
     centre = drawn.probabilities @ drawn.points

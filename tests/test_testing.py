@@ -147,9 +147,23 @@ def test_own_targets():
     assert found.checked[0].name == "mine"
 
 
-def test_unknown_targets_are_refused():
-    with pytest.raises(UsageError, match="bananas"):
-        check_sampler(exact, ["bananas"])
+@pytest.mark.parametrize(
+    ("targets", "level", "message"),
+    [
+        (["bananas"], 0.01, "bananas"),
+        ([], 0.01, "at least one target"),
+        (["normal"], -1.0, "level"),
+        (["normal"], 2.0, "level"),
+    ],
+)
+def test_invalid_arguments_are_refused(targets, level, message):
+    with pytest.raises(UsageError, match=message):
+        check_sampler(exact, targets, level=level)
+
+
+@pytest.mark.filterwarnings("error")
+def test_warnings_of_the_verdict_are_not_failures():
+    assert check_sampler(exact, ["ordered"]).passed
 
 
 def test_assertion_states_the_finding():

@@ -232,6 +232,8 @@ class NamedDraws:
             If there is no such variable with one number per draw, or if its values are not valid weights.
         """
         scalars = [name for name, labels in self.labels.items() if labels == ()]
+        if selection.weights in self.labels and selection.weights not in scalars:
+            raise InputError(f'{self.source}: expected weights with one number per draw, got "{selection.weights}"')
         weights = weight_column(scalars, self.source, selection, None)
         if weights is None:
             return self

@@ -116,7 +116,7 @@ class InvarianceTest(Result):
     warnings : tuple of str
         Statements on draws that the test did not use.
     is_slow : bool
-        True if the log density is random or too slow for all draws. The verdict then makes no exact run.
+        True if the log density is too slow for all draws. The verdict then makes no exact run.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
         try:
             cloud, note, is_slow = _affordable(_distinct(prepared.draws, density), density)
         except InputError as error:  # the density is random or too slow
-            return replace(untested(prepared, str(error), rng), is_slow=True)
+            return replace(untested(prepared, str(error), rng), is_slow=isinstance(error, _TooSlowError))
         known, n = prepared.target.has_log_density, len(cloud.points)
         state = State(cloud.points, prepared.target.log_density(cloud.points) if known else np.zeros(n))
         if not np.isfinite(state.log_density).all():
@@ -309,6 +309,10 @@ def _distinct(draws: Draws, density: Density) -> Draws:
     return replace(draws.only(first), points=points[first], shares=shares)
 
 
+class _TooSlowError(InputError):
+    """The log density is too slow for the test."""
+
+
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
     """Thin the draws if the density is too slow to move all of them.
 
@@ -335,7 +339,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
         slow *= 2
     moved = cloud.only(slice(None, None, step * slow)) if step * slow > 1 else cloud
     if len(moved.points) * seconds > _PATIENCE * allowed:
-        raise InputError(f"the log density is too slow ({once:.2g} s per draw)")
+        raise _TooSlowError(f"the log density is too slow ({once:.2g} s per draw)")
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
     cost = f", because the density takes {seconds:.2g} s per draw" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else (), slow > 1

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -366,7 +367,9 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
             return invariance_of(prepared, rng)
     except TimeLimitError:
         require_time("the sample was judged")
-        return untested(prepared, "the evaluation of the density takes too long for the time limit", rng)
+        return replace(
+            untested(prepared, "the evaluation of the density takes too long for the time limit", rng), is_slow=True
+        )
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:

@@ -120,7 +120,6 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
     # Stan reserves only names that end in "__", so a parameter called weight is a coordinate
     meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
     weights = weight_column(names, source, selection, None)
-    meanings |= {} if weights is None else {weights: "weights"}
     named = names.copy()
     if (latent := latent_columns(header)) is not None:
         coordinates, gradients = latent
@@ -128,6 +127,8 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
         for coordinate, gradient in zip(coordinates, gradients, strict=True):
             named[coordinate] = f"unconstrained {names[coordinate]}"
             named[gradient] = f"{SCORE}{named[coordinate]}"
+    if weights is not None:
+        meanings[named[names.index(weights)]] = "weights"
     return replace(lay_out(named, source, selection, meanings), header=tuple(names))
 
 

@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -264,6 +265,13 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
 
+_TOML_DEPTH = 16
+_TOML_TEXT = re.compile(  # strings and comments, possibly without their ends
+    r""""{3}(?s:\\.|[^\\])*?(?:"{3,5}|\Z)|'{3}(?s:.)*?(?:'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|#[^\n]*"""
+)
+_TOML_DEEP = re.compile(rf"(?:\.[^.,=\[\]{{}}\n]*){{{_TOML_DEPTH}}}")
+
+
 def parse_toml(data: bytes, source: str) -> dict[str, Any]:
     """Parse a TOML document.
 
@@ -276,8 +284,10 @@ def parse_toml(data: bytes, source: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If the document is not valid TOML.
+        If the document is not valid TOML, or has a key with more than 16 parts.
     """
+    if _TOML_DEEP.search(_TOML_TEXT.sub("", data.decode("utf-8", "replace"))):
+        raise InputError(f"{source} has a key with more than {_TOML_DEPTH} parts")
     with damage_reported(f"{source} is not valid TOML"):
         return tomllib.loads(data.decode("utf-8-sig"))
 

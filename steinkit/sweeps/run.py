@@ -297,6 +297,8 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
         return plan.with_units(known), ()
     pilots = [as_sample(plan.target.sample(2, 0))] if can_sample else _pilots(plan)
     found, notes = units_of_several(pilots, plan.target, settings)
+    if found is None and not is_open(settings.get("units")):
+        return plan, ()
     if found is None:
         notes = (Caution("all pilot chains failed, so the units are raw; pass units= to choose a scale"),)
         return plan.with_units({"kind": "raw", "scale": {}}), notes

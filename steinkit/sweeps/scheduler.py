@@ -150,4 +150,5 @@ def _reason(lower: Floats, upper: Floats, leader: str, measure: str) -> str:
         sides, sign = sides[::-1], -1.0
     own, other = sign * float(np.median(lower)), sign * float(np.median(upper))
     median = f"median {sides[0]} {own:.4g}" if math.isfinite(own) else "no finite median"
-    return f"{median} over {len(lower)} seeds; {leader} has {sides[1]} {other:.4g}"
+    failed = f", {np.isinf(lower).sum()} of them failed" if np.isinf(lower).any() else ""
+    return f"{median} over {len(lower)} seeds{failed}; {leader} has {sides[1]} {other:.4g}"

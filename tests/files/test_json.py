@@ -29,3 +29,13 @@ def test_numbers_keep_their_type():
 def test_invalid_toml_is_refused(text):
     with pytest.raises(InputError, match=r"s\.toml"):
         parse_toml(text, "s.toml")
+
+
+@pytest.mark.parametrize("text", [b".".join([b"a"] * 20_000) + b" = 1", b"[" + b".".join([b"a"] * 20_000) + b"]"])
+def test_toml_keys_of_many_parts_are_refused(text):
+    with pytest.raises(InputError, match=r"s\.toml .*16 parts"):
+        parse_toml(text, "s.toml")
+
+
+def test_dots_in_strings_and_comments_are_no_parts_of_a_key():
+    assert parse_toml(b'x = "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r" # a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r', "s.toml")

@@ -290,7 +290,9 @@ def _by_run(
         run.move(times)
         there = quantities.moved(run.points, run.scores())
         now, mean, sd = there.by_regression(), *location_and_scale(there.values(), there.draws.shares)
-        log_sd_change = np.maximum(np.abs(np.log(now.sd / found.sd)), np.abs(np.log(sd / scale)))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a function may be constant at the moved draws
+            changes = np.abs(np.log([now.sd / found.sd, sd / scale]))
+        log_sd_change = np.nan_to_num(changes.max(axis=0), nan=np.inf, posinf=np.inf)
         found, scale = now.widened_by(now.mean - found.mean, log_sd_change), sd
         drift = _drift(before, run.points)
         not_converged = _NOT_CONVERGED if abs(run.climb) > _CLIMB or drift.largest() > _DRIFTS else ""

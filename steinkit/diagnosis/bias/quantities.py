@@ -110,8 +110,10 @@ class Quantities:
         """Estimate the quantities in raw units by regression on Stein features."""
         values = self.values()
         centre, scale = location_and_scale(values, self.draws.shares)
+        with np.errstate(invalid="ignore"):  # a function may be constant at moved draws; its error is then infinite
+            functions = ((values - centre) / scale)[:, self.dim :]
         try:
-            found = regression_estimates(self.operand, ((values - centre) / scale)[:, self.dim :])
+            found = regression_estimates(self.operand, functions)
         except np.linalg.LinAlgError:
             reason = "half of the draws are nearly constant, so biases cannot be estimated; run a longer chain"
             raise InputError(reason) from None

@@ -185,6 +185,16 @@ def test_verdict_makes_no_run_if_the_density_is_slow(monkeypatch):
     assert any("the log density is slow" in each for each in found.warnings)
 
 
+def test_function_that_is_constant_at_the_moved_draws_has_an_infinite_margin():
+    draws = np.random.default_rng(5).standard_normal((300, 1))
+    draws[0] = 6.0
+    functions = {"far": lambda x: (np.abs(x[:, 0]) > 3.5).astype(float)}
+    found = sk.estimate_bias(draws, sk.targets.Normal([0.0]), functions=functions, method="run")
+    assert not found.reliable[1]
+    assert found.sd_margin[1] == np.inf
+    assert not np.isnan(found.mean_margin).any()
+
+
 def test_run_that_is_too_short_bounds_the_bias_from_below(monkeypatch):
     """The draws are a thousand times too narrow and far from the target."""
     monkeypatch.setattr("steinkit.diagnosis.bias.estimate._MOVES", (4, 4, 6))

@@ -54,8 +54,16 @@ def assert_draws_from(
 
     Parameters
     ----------
-    draws, target, scores, weights, bounds
-        As for `steinkit.verdict`.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or another type that `as_sample` accepts
+        Draws in the order in which they were made, without burn-in.
+    target : Target, optional
+        Exactly one of `target`, `scores` and scores stored in the sample is required.
+    scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
+    weights : array_like, shape (n,), optional
+        Weights of the draws, up to a factor.
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support. The default is the bounds of the target.
     level : float
         Probability at which the draws of an exact sampler are rejected. The default, 1e-4, suits a test that runs with
         a new seed every time.
@@ -111,6 +119,7 @@ def standard_targets() -> dict[str, StandardTarget]:
     Returns
     -------
     dict of str to StandardTarget
+        The targets, with their starting points and moments.
 
     Examples
     --------
@@ -294,7 +303,7 @@ def check_sampler(
 
     Parameters
     ----------
-    sample : callable (target, start, seed, **options) -> draws
+    sample : callable (target, start, seed, ...) -> draws
         The sampler. The target has the methods ``score`` and ``log_density`` for points of shape (n, d), and the
         attributes ``dim`` and ``bounds``. ``start`` has shape (d,), and ``seed`` is an int. The draws may have any type
         that `steinkit.as_sample` accepts. They should be at least a hundred effective draws without burn-in.

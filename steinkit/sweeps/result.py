@@ -137,7 +137,23 @@ class SweepResult(_Chosen):
     ) -> SweepResult:
         """Choose a setting by every measure and collect the warnings.
 
-        `notes` are warnings of the run, and `racing` maps dropped settings to the reasons why they were dropped.
+        Parameters
+        ----------
+        plan : Plan
+            The plan of the sweep.
+        cells : sequence of Cell
+            Finished cells.
+        notes : sequence of str
+            Warnings of the run.
+        racing : dict of str to str, or None
+            The dropped settings, with the reasons why they were dropped.
+        reused : int
+            Number of cells from earlier runs.
+
+        Returns
+        -------
+        SweepResult
+            The result.
         """
         criteria: dict[str, Choice] = {}
         refused: dict[str, str] = {}

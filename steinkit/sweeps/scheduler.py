@@ -75,7 +75,26 @@ class Rung(Record):
 
     @classmethod
     def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
-        """Select the settings with the smallest median losses; break ties by order."""
+        """Select the settings with the smallest median losses; break ties by order.
+
+        Parameters
+        ----------
+        length : int
+            Length of the chains.
+        measure : str
+            The measure that orders the settings.
+        settings : sequence of dict
+            All settings of the rung.
+        losses : ndarray, shape (settings, seeds, 2)
+            Brackets of the losses.
+        most : int
+            Number of settings to select.
+
+        Returns
+        -------
+        Rung
+            The rung with its selected settings.
+        """
         medians = median_losses(losses)
         kept = tuple(settings[k] for k in np.argsort(medians, kind="stable")[:most])
         return cls(length, measure, dict(zip(map(setting_key, settings), medians.tolist(), strict=True)), kept)

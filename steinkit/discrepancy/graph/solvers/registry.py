@@ -125,7 +125,7 @@ SOLVERS: dict[str, Solver] = {
         ),
         Solver(
             "highs",
-            "Programs that other solvers do not solve to the tolerance. HiGHS solves the dual program.",
+            "Programs that no other solver solves to the tolerance: HiGHS solves the dual program.",
             "highs",
         ),
         Solver("cvxpy", "Independent checks: any LP solver that CVXPY supports, `cvxpy:NAME`.", "cvxpy"),

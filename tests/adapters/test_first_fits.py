@@ -19,7 +19,8 @@ def verdicts(text):
     PyStan's build message and the sentence on divergent transitions are removed.
     """
     report = re.sub(r"^Building.*$", "", text, flags=re.MULTILINE)
-    report = re.sub(r"^\d+ of \d+ transitions diverged.*?can\s+detect\.\s", "", report, flags=re.MULTILINE | re.DOTALL)
+    diverged = r"^\d+ of \d+ transitions diverged.*?can\s+detect\s+this\.\s"
+    report = re.sub(diverged, "", report, flags=re.MULTILINE | re.DOTALL)
     return [re.match(r"[^\d(]+", part.strip())[0] for part in re.split(r"^--- .*$", report, flags=re.MULTILINE)]
 
 

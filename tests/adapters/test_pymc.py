@@ -384,7 +384,7 @@ def test_variable_left_untransformed_keeps_its_bounds():
     assert target.names == ("rate", "x[0]", "x[1]", "logit share")
     np.testing.assert_array_equal(target.bounds, [[0.0, np.inf], [-1.0, 3.0], [-1.0, 3.0], [-np.inf, np.inf]])
     np.testing.assert_allclose(target.score([[1.0, 0.0, 1.0, 0.0]]), [[-2.0, 0.0, 0.0, 0.0]], atol=1e-12)
-    with pytest.raises(InputError, match="outside"):
+    with pytest.raises(InputError, match="expected draws in"):
         target.score([[1.0, 4.0, 1.0, 0.0]])
 
 

@@ -1,4 +1,4 @@
-"""Gallery of the scripts in ``examples``: conversion for sphinx-gallery, run at small size, with the saved figures.
+"""Conversion of the scripts in ``examples`` for sphinx-gallery, with small runs and the saved figures.
 
 sphinx-gallery reads titles as reStructuredText and figures from matplotlib's open figures. Our scripts begin with a
 plain title and save their figures. The scripts are therefore copied to a folder in the documentation, with underlined
@@ -42,7 +42,7 @@ def prepare_sources(pages: Path) -> None:
 
 
 def order(script: str) -> tuple[int, str]:
-    """Return the position of a script in the gallery: the scripts of `FIRST`, then the others by name."""
+    """Return the position of a script in the gallery: first the scripts in `FIRST`, then the others by name."""
     name = Path(script).stem
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
@@ -85,7 +85,7 @@ def as_code(indented: str) -> str:
 
 
 def arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
-    """Set the arguments of a script: small size, and the folder of the figures; also its path and docstring."""
+    """Set the arguments of a script (small size and figure folder), its path and its docstring."""
     original = EXAMPLES / Path(script["src_file"]).name
     docstring = ast.get_docstring(ast.parse(original.read_text(encoding="utf-8")), clean=False)
     script["example_globals"].update({"__file__": str(original), "__doc__": docstring})

@@ -26,7 +26,7 @@ NAMES = {
     type(None): "null",
 }
 
-# One process prints all of them for a small sample.
+# A single process prints all documents for a small sample.
 DOCUMENTS = """
 import contextlib, io, json
 from pathlib import Path
@@ -71,7 +71,7 @@ print(json.dumps(documents))
 def key_tables(folder: Path) -> str:
     """Return tables of all keys, by part.
 
-    Warn of keys without a description, and of descriptions without a key.
+    Warn about keys without a description and descriptions without a key.
     """
     parts: dict[str, dict[str, Any]] = tomllib.loads((folder / "json_keys.toml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as place:
@@ -103,7 +103,7 @@ def key_tables(folder: Path) -> str:
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every key of a document by its path, ``samples[].verdict.p``, and the type of its value."""
+    """Yield the path of every key in a document, such as ``samples[].verdict.p``, and the type of its value."""
     if isinstance(value, dict):
         for key, each in value.items():
             below = f"{path}.{key}".lstrip(".")
@@ -115,7 +115,7 @@ def walk(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def explained(document: str, path: str, parts: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
-    """Return the part and the key that explain a path; the key ends in `BELOW` for names chosen by the user."""
+    """Return the part and the key that describe a path; the key ends in `BELOW` for user-defined names."""
     if path in parts["common"]["keys"]:
         return "common", path
     part, key = document, path

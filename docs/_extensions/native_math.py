@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers display without network access or scripts."""
+"""Conversion of formulas to MathML, which browsers display without network access or scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNREAD = re.compile(r"\\\w+|(?<=<mi>)[{}](?=</mi>)")
 
 
 def mathml(node: nodes.Element, display: str) -> str:
-    """Convert the formula of a node, and warn of parts that could not be read."""
+    """Convert the formula of a node, and warn about parts that could not be read."""
     written = convert(node.astext(), display=display)
     if left := UNREAD.findall(written):
         logger.warning("no MathML for %s in this formula: %s", ", ".join(left), node.astext(), location=node)

@@ -1,4 +1,4 @@
-"""Conversion of docstrings for pages: single backticks become links, and mathematics in plain text is escaped.
+"""Conversion of docstrings to pages, with single backticks as links and mathematics in plain text escaped.
 
 Lists on the reference pages can contain patterns, such as `*Test`, which are replaced by all matching public names that
 are not on any list.
@@ -51,7 +51,7 @@ def public_objects() -> list[object]:
 
 
 def file_names() -> dict[str, str]:
-    """Return page names for classes with names that differ from a function only in case, `Verdict` and `verdict`.
+    """Return page names for classes that differ from a function only in case, such as `Verdict` and `verdict`.
 
     On macOS and Windows one page would overwrite the other.
     """
@@ -63,7 +63,7 @@ def file_names() -> dict[str, str]:
 
 
 def write_names(docs: Path) -> list[str]:
-    """Write the list of all public names, from which autosummary makes pages, and return its path."""
+    """Write the list of public names that autosummary uses to generate pages, and return its path."""
     path = docs / "reference" / "_generated" / "names.rst"
     path.parent.mkdir(exist_ok=True)
     names = "".join(f"   {full}\n" for full in sorted(set(public_names().values())))
@@ -72,7 +72,7 @@ def write_names(docs: Path) -> list[str]:
 
 
 def entries(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a page's lists, each with its full name or its pattern of full names."""
+    """Yield the lines of the lists on a page, each with its full name or pattern of full names."""
     module = ""
     for line in text.splitlines():
         module = line.removeprefix(".. currentmodule:: ") if line.startswith(".. currentmodule::") else module
@@ -81,7 +81,7 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def filled(text: str, folder: Path) -> str:
-    """Return a page with its patterns replaced by names; a name that matches several belongs to the longest."""
+    """Return a page with patterns replaced by names; if a name matches several patterns, use the longest."""
     known = {full for page in folder.glob("*.rst") for _, full in entries(page.read_text(encoding="utf-8"))}
     patterns = sorted((each for each in known if "*" in each), key=len, reverse=True)
     for line, full in entries(text):
@@ -93,7 +93,7 @@ def filled(text: str, folder: Path) -> str:
 
 
 def fill_lists(app: Sphinx, name: str, source: list[str]) -> None:
-    """Fill the lists of a page of the reference."""
+    """Fill in the lists on a reference page."""
     if re.fullmatch(r"reference/api/\w+", name):
         source[0] = filled(source[0], Path(app.srcdir) / "reference" / "api")
 

@@ -1,6 +1,6 @@
 """Generated parts of the reference: the command line, file formats, JSON keys and solvers.
 
-They are MyST files in ``docs/reference/_generated``, which are written before pages are read, and included by the
+These are MyST files in ``docs/reference/_generated``. They are written before pages are read and are included in the
 pages.
 """
 
@@ -28,7 +28,7 @@ COMMANDS = "reference/cli"
 
 
 def write_sources(app: Sphinx) -> None:
-    """Write the files that the pages of the reference include."""
+    """Write the files that are included in the reference pages."""
     folder = Path(app.srcdir) / "reference" / "_generated"
     folder.mkdir(parents=True, exist_ok=True)
     written = {
@@ -62,7 +62,7 @@ def command_line() -> Iterator[str]:
 
 
 def help_text(text: str) -> Iterator[str]:
-    """Return the help of a command: sentences as paragraphs, and lines that click does not wrap as code."""
+    """Return the help of a command, with sentences as paragraphs and unwrapped lines as code."""
     for paragraph in text.replace("\f", "\n").strip().split("\n\n"):
         lines = paragraph.strip("\n").splitlines()
         if lines and lines[0].strip() == "\b":
@@ -84,7 +84,7 @@ def exit_codes() -> str:
 
 
 def solvers() -> str:
-    """Return the table of solvers with their purpose."""
+    """Return the table of solvers with their purposes."""
     rows = "\n".join(f"| `{name}` | {solver.purpose} |" for name, solver in SOLVERS.items() if name != "auto")
     return f"| solver | purpose |\n| --- | --- |\n{rows}\n"
 
@@ -104,7 +104,7 @@ def first_line(described: object) -> str:
 
 
 def papers() -> str:
-    """Return the page of the papers' experiments, with paths of figures and links that Sphinx resolves."""
+    """Return the page of paper experiments, with figure paths and links that Sphinx can resolve."""
     folder = ROOT / "examples" / "papers"
     text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("README.md", "samplers_at_equal_cost.md"))
     text = text.replace("](results/", f"]({PAPERS}/results/")
@@ -113,7 +113,7 @@ def papers() -> str:
 
 
 class StraightQuotes(SphinxTransform):
-    """Keep straight quotes and dots on the page of commands, because they often enclose code."""
+    """Keep straight quotes and dots on the command page because they often enclose code."""
 
     default_priority = 700  # before Sphinx curls them
 

@@ -23,7 +23,7 @@ EXEMPT = {
     "docs/development/words.md",
     "tests/docs/test_language.py",
     *("benchmarks/tables.py", "benchmarks/verdict.py"),  # keys of stored records
-    *("examples/papers/sequential_irls.py", "tests/test_papers_recomputed.py"),  # names of stored claims
+    *("examples/papers/sequential_irls.py", "examples/papers/tests/test_recomputed.py"),  # names of stored claims
 }
 LONGEST = 79  # characters of the first line of a docstring
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.scripts import output_of
 
-PAPERS = Path(__file__).parents[1] / "examples" / "papers"
+PAPERS = Path(__file__).parents[1]
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem[0] != "_" and path.stem != "index")
 
 SCRIPT = '''"""Compute squares in a small experiment."""

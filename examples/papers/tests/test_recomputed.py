@@ -13,7 +13,7 @@ from scipy.stats import t as student_t
 import steinkit as sk
 from steinkit.samplers import iid
 
-RESULTS = Path(__file__).parents[1] / "examples" / "papers" / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 def document(script):

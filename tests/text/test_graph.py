@@ -91,12 +91,6 @@ def test_direction_where_there_are_two_modes(spread, expected):
     assert f"In x1, the draws {expected}" in " ".join(result.summary().split())
 
 
-def test_one_coordinate_without_findings():
-    result = sk.graph_stein_discrepancy(np.linspace(-2.0, 2.0, 30), sk.targets.Normal(0.0))
-    inside = sk.Reference(np.array([0.0, 9.0]), np.array([0.0, 9.0]), 30)
-    assert result._where(inside, False, [""]) == ""
-
-
 def right(draws, covariance):
     return draws @ np.linalg.cholesky(covariance).T
 

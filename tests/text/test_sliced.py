@@ -5,8 +5,6 @@ import pytest
 from support.results import reference
 
 import steinkit as sk
-from steinkit.discrepancy.sliced import _too_many
-from steinkit.measurement import Term
 
 TARGET = sk.targets.Normal(0.0, dim=3)
 
@@ -19,19 +17,6 @@ def result():
 
 def summary_of(result, reference=None):
     return " ".join(each.text for each in result.statements(reference))
-
-
-@pytest.mark.parametrize(
-    ("regions", "where"),
-    [
-        ([2.0, -1.0, 4.0], "at the low end and at the high end and too few in the middle"),
-        ([-2.0, 1.0, 4.0], "in the middle and at the high end and too few at the low end"),
-    ],
-)
-def test_large_h_means_too_many_draws(regions, where):
-    term = Term("b", 1.0, 1.0, 1.0)
-    assert _too_many(np.array(regions), term) == f"there are probably too many draws {where}"
-    assert _too_many(np.full(3, 0.2), term) == ""
 
 
 def test_regions_hold_a_quarter_a_half_and_a_quarter_of_the_draws(result):

@@ -173,33 +173,6 @@ class TestCompare:
 
         assert document() == document()
 
-    def test_keys_of_the_document(self, points):
-        document = compare({"a": points}, NORMAL, measures=("graph", "ess"), reference=2).to_dict()
-        assert list(document) == ["samples", "ranking", "reference", "units", "warnings", "version"]
-        assert list(document["samples"][0]) == [
-            "file",
-            "draws",
-            "effective_draws",
-            "distinct",
-            "dim",
-            "verdict",
-            "unjudged",
-            "results",
-            "rank",
-            "error",
-        ]
-        assert document["ranking"] == {"graph": [["a"]], "ess": [["a"]]}
-        assert list(document["reference"]) == ["graph"]
-        assert list(document["reference"]["graph"][0]) == [
-            "draws",
-            "effective_draws",
-            "run",
-            "median",
-            "lower",
-            "upper",
-            "values",
-        ]
-
 
 LINE = np.random.default_rng(11).standard_normal(80)
 

@@ -9,11 +9,6 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.cli import commands
-from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.solvers import Settings
-from steinkit.discrepancy.graph.solvers.block import newton_system
-from steinkit.discrepancy.graph.solvers.interior_point import solve
 from steinkit.errors import TimeLimitError
 from steinkit.runtime.deadlines import (
     Shares,
@@ -156,19 +151,6 @@ def test_bounds_without_a_graph(points):
     assert raised.value.upper >= known
 
 
-def test_a_stopped_factorization():
-    points = LONG[:200, :2]
-    program = SteinProgram(points, -points, np.full(200, 1.0 / 200), sk.greedy_spanner(points))
-    plan = newton_system.prepare(program)
-    stop = StopSignal()
-    settings = Settings(1e-6, interrupted=stop)
-    system = newton_system.BlockSystem(program.coordinate(0), plan.patterns[0], settings)
-    stop.set()
-    found = solve(system, settings, newton_system.CORRECTORS)
-    assert found.iterations == 0
-    assert 0.0 <= found.lower <= found.upper < np.inf
-
-
 def test_an_unreached_limit_does_not_change_the_result():
     points = LONG[:300]
     free = sk.graph_stein_discrepancy(points, scores=-points)
@@ -227,10 +209,3 @@ def test_comparisons_and_curves_report_missing_results():
     assert any("there is no verdict" in note for note in found.warnings)
     fallen = sk.curve(LONG, NORMAL, n=[1000, 30_000], measure="ksd", max_seconds=0.2)
     assert np.isnan(fallen.values[-1])
-
-
-def test_the_command_line_exits_without_an_answer(tmp_path, capsys):
-    np.savez(tmp_path / "draws.npz", points=LONG)
-    arguments = ["score", str(tmp_path / "draws.npz"), "--target", "normal", "-p", "mean=0,0,0", "--measure", "graph"]
-    with pytest.raises(TimeLimitError, match="no certified answer: time ran out"):
-        commands.main([*arguments, "--max-seconds", "0.2"], standalone_mode=False)

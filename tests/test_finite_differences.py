@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import steinkit as sk
-from steinkit.finite_differences import length_scales, numerical_gradient
+from steinkit.finite_differences import numerical_gradient
 from steinkit.targets import Beta, Gamma, GaussianMixture, Normal, StudentT
 
 FAMILIES = [
@@ -93,19 +93,6 @@ def test_one_point_at_the_origin():
     gradient, uncertainty = numerical_gradient(lambda x: np.sin(x[:, 0]), np.zeros((1, 1)), None)
     assert gradient[0, 0] == pytest.approx(1.0, rel=1e-6)
     assert uncertainty[0, 0] < 1e-6
-
-
-def test_length_scales_fall_back_to_size_and_to_one():
-    points = np.array([[0.0, 3.0, 0.0], [1.0, 3.0, 0.0], [2.0, 3.0, 0.0], [900.0, 3.0, 0.0]])
-    np.testing.assert_array_equal(length_scales(points), [1.0, 3.0, 1.0])
-
-
-def test_blocks_do_not_change_the_answer(monkeypatch):
-    target, points = StudentT(3.0, dim=4), np.random.default_rng(4).normal(size=(9, 4))
-    whole = numerical_gradient(target.log_density, points, None)
-    monkeypatch.setattr("steinkit.finite_differences._BLOCK_FLOATS", 40)
-    blocks = numerical_gradient(target.log_density, points, None)
-    np.testing.assert_array_equal(whole, blocks)
 
 
 class TestScoreWithoutAScoreFunction:

@@ -45,18 +45,6 @@ def test_score_over_all_data(monkeypatch, many, block):
     assert target.check(POINTS).compared == POINTS.size
 
 
-def test_memory_is_bounded_by_the_blocks(monkeypatch):
-    monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 24)
-    largest = []
-
-    def watched(thetas, x):
-        largest.append(x.size)
-        return MANY["grad_log_likelihood_many"](thetas, x)
-
-    conjugate(grad_log_likelihood_many=watched).score(POINTS)
-    assert max(largest) <= 24
-
-
 @pytest.mark.parametrize(
     "target",
     [
@@ -109,19 +97,6 @@ def test_single_terms_observe_the_time_limit():
 
     with time_limit(0.1), pytest.raises(sk.TimeLimitError):
         conjugate(grad_log_likelihood=slow).score(np.zeros((100, 2)))
-
-
-def test_shapes_are_checked_once():
-    calls = []
-
-    def counted(theta, x):
-        calls.append(len(x))
-        return SINGLE["log_likelihood"](theta, x)
-
-    target = conjugate(log_likelihood=counted)
-    target.score(POINTS)
-    target.score(POINTS)
-    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from scipy import special
 
 import steinkit as sk
-from steinkit.files.stan import parameter_of
 
 COUNTS = np.array([12.0, 30.0, 8.0])
 
@@ -156,33 +155,6 @@ def test_draws_of_the_command_line_are_matched_by_name():
     np.testing.assert_allclose(target.score(sample.points), by_hand(given), rtol=1e-9, atol=1e-12)
 
 
-def test_arrays_of_vectors_are_reordered():
-    """Stan stores an array of vectors vector by vector, and names the first entries first."""
-
-    class Vectors:
-        def param_names(self):
-            return StandIn().param_names()[:7]
-
-        param_unc_names = param_names
-
-        def param_constrain(self, u):
-            tau, x = np.exp(u[:1]), np.exp(u[1:]).reshape(2, 3).ravel(order="F")
-            return np.concatenate([tau, x])
-
-        def param_unconstrain(self, theta):
-            tau, x = theta[:1], theta[1:].reshape(2, 3, order="F").ravel()
-            return np.log(np.concatenate([tau, x]))
-
-        def log_density_gradient(self, u, *, propto=True, jacobian=True, out=None):
-            return float((u - np.exp(u)).sum()), 1.0 - np.exp(u)
-
-    given = draws()
-    target, sample = sk.from_bridgestan(Vectors(), given)
-    assert sample.names == NAMES[:7]
-    np.testing.assert_allclose(sample.points[:, 1:], np.log(given["x"]).reshape(-1, 6))
-    np.testing.assert_allclose(target.score(sample.points), by_hand(given)[:, :7])
-
-
 def test_draws_that_stan_rejects():
     given = draws()
     given["w"] = given["w"].round(6)
@@ -199,21 +171,6 @@ def test_draws_that_stan_rejects():
 def test_objects_without_the_methods():
     with pytest.raises(sk.UsageError, match="dict without log_density_gradient, param_names"):
         sk.from_bridgestan({}, draws())
-
-
-@pytest.mark.parametrize(
-    ("entry", "parameter", "index"),
-    [
-        ("tau", "tau", ()),
-        ("Sigma.1.2", "Sigma", ("1", "2")),
-        ("pair:1", "pair.1", ()),
-        ("pair:2.3", "pair.2", ("3",)),
-        ("pairs.1:2.3", "pairs[1].2", ("3",)),
-        ("z.real", "z", ("real",)),
-    ],
-)
-def test_names_of_entries(entry, parameter, index):
-    assert parameter_of(entry) == (parameter, index)
 
 
 def test_a_class_is_refused():

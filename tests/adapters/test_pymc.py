@@ -523,21 +523,3 @@ def test_divergences_and_energies_of_a_trace_are_kept():
     assert 0 < sample.divergent.sum() < 60
     np.testing.assert_array_equal(sample.divergent, flags.ravel())
     np.testing.assert_array_equal(sample.energy, energy.ravel())
-
-
-def test_sums_and_products_are_not_computed_entry_by_entry(monkeypatch):
-    calls = []
-    scalar = pytest.importorskip("pytensor.scalar.basic")
-    for op in (scalar.Add, scalar.Mul):
-        monkeypatch.setattr(op, "impl", lambda self, *x, own=op.impl: calls.append(1) or own(self, *x))
-    with pm.Model() as model:
-        means, w = pm.Normal("means", shape=2), pm.Beta("w", 2.0, 2.0)
-        pm.NormalMixture("y", w=pt.stack([w, 1.0 - w]), mu=means, sigma=[0.5, 0.9], observed=EFFECTS / 10.0)
-    target, points = pymc_model(model).target, RNG.normal(size=(500, 3))
-    score = target.score(points)  # compiles
-    calls.clear()
-    np.testing.assert_array_equal(target.score(points), score)
-    assert len(calls) < 100  # of numbers that are no arrays of draws
-    step = np.array([0.0, 1e-5, 0.0])
-    slope = (target.log_density(points + step) - target.log_density(points - step)) / 2e-5
-    np.testing.assert_allclose(score[:, 1], slope, rtol=1e-5, atol=1e-5)

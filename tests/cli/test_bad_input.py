@@ -79,17 +79,9 @@ class TestFiles:
         ("lines", "fragments"),
         [
             (["a,b"], ["draws"]),
-            (_GOOD[1:], ["header"]),
             (_changed(3, "0.5"), ["line 3"]),
-            (_changed(3, "0.5,1.0,2.0"), ["line 3", "expected 2 values", "got 3"]),
             (_changed(3, "0.5,oops"), ["line 3", '"b"', '"oops"']),
-            (_changed(3, "0.5,"), ["line 3", '"b"', "empty"]),
-            (_changed(3, "0.5,nan"), ["line 3", '"b"', "nan"]),
-            (_changed(3, "-inf,0.5"), ["line 3", '"a"', "-inf"]),
-            (_changed(3, "1e999,0.5"), ["line 3", '"a"', "inf"]),
             (_changed(3, "nan,inf"), ["(2 such values in all)"]),
-            (["a,b,weight", "1,2,1", "0,1,-0.5"], ["line 3", '"weight"', "-0.5"]),
-            (["a,b,weight", "1,2,0", "0,1,0"], ["weights", "zero"]),
         ],
     )
     def test_invalid_content(self, refused_file, lines, fragments):
@@ -109,27 +101,6 @@ class TestFiles:
     def test_invalid_reading_options(self, refused_file, name, arguments, code, fragments):
         error = refused_file(*_GOOD, name=name, arguments=arguments, code=code)
         assert all(each in error for each in fragments), error
-
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-    def test_invalid_value_in_npz(self, refused, folder, draws, value):
-        draws[6, 1] = value
-        np.savez(folder / "draws.npz", points=draws, names=np.array(["a", "b"]))
-        assert f"row 7, column 'b' is {value}" in refused("score", "draws.npz", *_NORMAL, code=3)
-
-    def test_npz_without_points(self, refused, folder, draws):
-        np.savez(folder / "draws.npz", samples=draws)
-        error = refused("score", "draws.npz", *_NORMAL, code=3)
-        assert '"points"' in error
-        assert '"samples"' in error
-
-    def test_damaged_npz(self, refused, folder, draws):
-        np.savez(folder / "whole.npz", points=draws)
-        (folder / "draws.npz").write_bytes((folder / "whole.npz").read_bytes()[:200])
-        assert "draws.npz" in refused("score", "draws.npz", *_NORMAL, code=3)
-
-    def test_bytes_that_are_not_text(self, refused):
-        error = refused("score", "-", *_NORMAL, code=3, stdin=b"a,b\n\xff\xfe,1\n")
-        assert "standard input, line 2" in error
 
 
 class _Trap:
@@ -153,25 +124,6 @@ class TestPickles:
         assert (folder / "sprung").exists()
 
 
-class TestScores:
-    @pytest.mark.parametrize("shape", [(200,), (200, 1), (200, 3), (199, 2), (2, 200)])
-    def test_wrong_shape(self, refused, folder, draws, shape):
-        np.savez(folder / "draws.npz", points=draws, scores=np.ones(shape))
-        error = refused("score", "draws.npz", code=3)
-        assert all(each in error for each in ("scores", str(shape), "(200, 2)"))
-
-    @pytest.mark.parametrize(
-        ("lines", "fragment"),
-        [
-            (["a,b,score:a", "1,2,-1", "0,1,0"], '"score:b"'),
-            (["a,score:a", "1,-1", "0,nan"], 'line 3, column "score:a" is nan'),
-            (["a,score:a", "1,-1", "0,0", "1,-2"], "draws 1 and 3"),
-        ],
-    )
-    def test_invalid_scores(self, refused_file, lines, fragment):
-        assert fragment in refused_file(*lines, arguments=())
-
-
 class TestDegenerateSamples:
     @pytest.mark.parametrize(("lines", "distinct"), [(["0.5,1.0"], 1), (4 * ["0.5,1.0"], 1)])
     def test_a_single_point_is_scored_with_a_warning(self, steinkit, folder, lines, distinct):
@@ -183,18 +135,6 @@ class TestDegenerateSamples:
         assert "point mass" in outcome.err
         assert (folder / "where.png").stat().st_size > 5000
 
-    def test_a_constant_column(self, steinkit, folder):
-        outcome = steinkit("score", _lines(folder, "a,b", "1,0", "2,0", "-1,0"), *_NORMAL, "--json")
-        assert outcome.code == 0
-        assert all(each["value"] > 0.0 for each in outcome.document["results"][0]["coordinates"])
-
-    def test_outliers_of_1e9_have_a_certified_bracket(self, steinkit, write_csv, draws):
-        name = write_csv("a,b", np.vstack([draws, [[1e9, -1e9], [1e9, 3.0]]]))
-        outcome = steinkit("score", name, *_NORMAL, "--json")
-        assert outcome.code == 0
-        (entry,) = outcome.document["results"]
-        assert 1e7 < entry["lower"] <= entry["upper"] <= 1.001 * entry["lower"]
-
     def test_draws_outside_the_range(self, refused_file):
         refused_file("a,b", "1e308,0", "-1e308,1")
 
@@ -205,20 +145,13 @@ class TestDegenerateSamples:
         (("nromal",), 2, ["'nromal'", '"normal"']),
         (("normal", "-p", "mean=0,0,0"), 3, ["3", "2"]),
         (("normal", "-p", "mean"), 2, ["'mean'"]),
-        (("normal", "-p", "=3"), 2, ["'=3'"]),
-        (("normal", "-p", "meen=3"), 2, ['"mean"']),
         (("normal", "-p", "mean=1", "-p", "mean=2"), 2, ["'mean=2'"]),
-        (("normal", "-p", "mean=abc"), 2, ["'abc'"]),
         (("normal", "-p", "covariance=[[1,2],[2,1]]"), 2, ["positive definite"]),
-        (("normal", "-p", "dim=1.5"), 2, ["1.5"]),
         (("student-t",), 2, ["-p df=VALUE"]),
         (("normal", "--bounds", "-9,9", "--reference", "1"), 2, ["--bounds"]),
         (("uniform",), 3, ["a = -1.5", "[0, 1]"]),
-        (("uniform", "--bounds", "0,2"), 2, ["bounds"]),
         (("nosuch.py:target",), 3, ["nosuch.py"]),
-        (("folder/nosuch.py:target",), 3, ["folder/nosuch.py"]),
         (("model.py",), 2, ["path.py:attribute", "'model.py'"]),
-        (("model.py:a b",), 2, ["path.py:attribute", "'model.py:a b'"]),
     ],
 )
 def test_targets(refused_file, write_code, target, code, fragments):
@@ -242,18 +175,14 @@ _SCORE = "target = sk.Target(score=lambda x: -x"
     ("code", "arguments", "exit_code", "fragments"),
     [
         ("tagret = 1\n", (), 2, ['"tagret"']),
-        ("target = 5\n", (), 2, ["int"]),
-        ("def target():\n    return []\n", (), 2, ["list"]),
         ("x = 1\nraise ValueError('no data here')\n", (), 3, ["model.py, line 4", "ValueError", "no data here"]),
         ("raise SystemExit(0)\n", (), 3, ["SystemExit"]),
         ("def (\n", (), 3, ["model.py, line 3"]),
-        ("def target():\n    raise KeyError('q')\n", (), 3, ["model.py, line 4", "KeyError"]),
         ("def target(x):\n    raise RuntimeError('boom')\n", (), 3, ["RuntimeError", "line 4", "boom"]),
         ("def target(x):\n    return x[:, 0]\n", (), 3, ["(4, 2)", "(4,)"]),
         ("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n", (), 3, ["nan", "draw 1", "'b'"]),
         (f"{_SCORE})\n", ("--reference", "3"), 2, ["sampler=", "model.py:target"]),
         (f"{_SCORE}, names=['b', 'a'])\n", (), 3, ["a, b", "b, a", "--columns"]),
-        (f"{_SCORE}, names=['u', 'v'])\n", (), 3, ["u, v", "--columns"]),
         (f"{_SCORE})\n", ("-p", "mean=0"), 2, ["built-in"]),
     ],
 )
@@ -302,21 +231,16 @@ def test_a_score_of_the_wrong_sign(refused, steinkit, folder, write_code):
     ("arguments", "fragment"),
     [
         (("--dilation", "1"), "1"),
-        (("--dilation", "nan"), "nan"),
         (("--solver", "hihgs"), '"highs"'),
         (("--solver", "cvxpy:NOSUCH"), "'NOSUCH'"),
         (("--tolerance", "2"), "2"),
-        (("--tolerance", "nan"), "nan"),
         (("--jobs", "0"), "--jobs"),
         (("--max-seconds", "0"), "--max-seconds"),
         (("--stein-factors", "1,1,-1"), "three positive numbers"),
         (("--bounds", "1,0"), "'1,0'"),
-        (("--bounds", "1,1"), "'1,1'"),
-        (("--bounds", "b=nan,1"), "'b=nan,1'"),
         (("--bounds", "0"), "'0'"),
         (("--bounds", "c=0,1"), "got c"),
         (("--bounds", "a=0,1", "--bounds", "a=0,2"), "got a, a"),
-        (("--bounds", "0,1", "--bounds", "a=0,1"), "got no name, a"),
         (("--bounds", "-9,9", "--bounds", "-9,9", "--bounds", "-9,9"), "got 3"),
     ],
 )

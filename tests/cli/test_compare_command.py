@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 import steinkit as sk
@@ -57,22 +56,6 @@ class TestJson:
         assert (reference["draws"], len(reference["values"])) == (200, 5)
 
 
-class TestText:
-    def test_ranks_and_ties(self, steinkit, three):
-        outcome = steinkit("compare", *three, "--target", "normal", "-p", "mean=0,0", "--reference", "2")
-        lines = outcome.out.splitlines()
-        assert lines[0] == "3 samples against target normal (mean=0,0)"
-        assert [line.split()[0] for line in lines[4:7]] == [*three]
-        head = next(k for k, line in enumerate(lines) if line.startswith("rank"))
-        assert lines[head].split() == ["rank", "sample", "draws", "value", "proved", "between", "worst", "coordinate"]
-        assert [line.split()[:2] for line in lines[head + 1 : head + 4]] == [
-            ["1=", "right.csv"],
-            ["1=", "again.csv"],
-            ["3", "wide.csv"],
-        ]
-        assert "(2 independent samples)" in lines[head + 4]
-
-
 class TestFailures:
     def test_an_unreadable_file_is_reported(self, steinkit, three, write_csv):
         bad = write_csv("a,b", [[0.0, "what"]], "bad.csv")
@@ -94,11 +77,6 @@ class TestFailures:
         outcome = steinkit("compare", *three, "--target", "uniform", "--measure", "ksd", "--reference", "0")
         assert outcome.code == 3
         assert "right.csv was not measured" in outcome.out
-
-    def test_scores_stored_in_one_file(self, steinkit, three, write_csv, draws):
-        scored = write_csv("a,b,score:a,score:b", np.hstack([draws, -draws]), "scored.csv")
-        document = steinkit("compare", three[0], scored, "--measure", "ksd", "--json").document
-        assert document["ranking"] == {"ksd": [["scored.csv"]]}
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from steinkit.sweeps.store import Store
-
 
 @pytest.fixture
 def scored(steinkit, folder, sample_file):
@@ -52,14 +50,4 @@ def test_mistakes(steinkit, scored, arguments, code, fragment):
     assert outcome.code == code
     assert fragment in outcome.err
     assert Path("score.json").read_bytes() == before
-    assert not Path("report.html").exists()
-
-
-def test_a_file_without_a_finished_sweep(steinkit, folder):
-    with Store(folder / "sweep.sqlite"):
-        pass
-    outcome = steinkit("report", "sweep.sqlite", "-o", "report.html")
-    assert outcome.code == 3
-    assert "Traceback" not in outcome.err
-    assert "sweep.sqlite" in outcome.err
     assert not Path("report.html").exists()

@@ -135,25 +135,6 @@ def test_refused(steinkit, folder, arguments, code, message):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("sgld", "--step-size", "1", "--batch-size", "101"), "101"),
-        (("sgld", "--step-size", "-1", "--batch-size", "5"), "step_size"),
-        (("approximate-mh", *_WALK, "--epsilon", "2"), "in [0, 1]; got 2"),
-        (("rwmh", *_WALK, "--budget", "99"), "at least 100"),
-        (("barker", *_WALK, "--step-size", "1"), "has no option --step-size"),
-        (("subsampling-mh", *_WALK, "--bound", "scan"), "scan"),
-        (("corrected-sgld", *_LANGEVIN, "--sigma", "1"), "has no option --sigma"),
-    ],
-)
-def test_settings_out_of_range(steinkit, folder, arguments, message):
-    outcome = steinkit("sample", *arguments, "--target", "mixture-posterior", "--draws", "3", "-o", "x.csv")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert message in outcome.err
-    assert list(folder.iterdir()) == []
-
-
 def test_a_diverged_chain_keeps_the_old_file(steinkit, folder):
     (folder / "x.csv").write_text("of an earlier run")
     arguments = ("--target", "logistic-posterior", "--step-size", "1e200", "--batch-size", "5", "--draws", "50")

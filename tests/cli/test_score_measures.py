@@ -123,23 +123,6 @@ class TestMistakes:
         assert (outcome.code, outcome.out) == (code, "")
         assert message in outcome.err
 
-    @pytest.mark.parametrize("measure", ["classical", "wasserstein"])
-    def test_measures_of_one_dimension(self, steinkit, sample_file, measure):
-        outcome = steinkit("score", sample_file, *_NORMAL, "--measure", measure)
-        assert (outcome.code, outcome.out) == (2, "")
-        assert "one coordinate" in outcome.err
-
-    def test_wasserstein_needs_a_target(self, steinkit, write_csv, line):
-        name = write_csv("a,score:a", np.hstack([line, -line]), name="scored.csv")
-        outcome = steinkit("score", name, "--measure", "wasserstein")
-        assert outcome.code == 2
-        assert "needs a target" in outcome.err
-
-    def test_an_operator_of_another_kind(self, steinkit, line_file, write_code):
-        outcome = steinkit("score", line_file, *_NORMAL, "--operator", f"{write_code('operator = 3')}:operator")
-        assert outcome.code == 2
-        assert "steinkit.RiemannianLangevin, got int" in outcome.err
-
 
 class TestDefault:
     """The default measure is graph up to two dimensions, else sliced."""
@@ -163,13 +146,3 @@ class TestDefault:
         assert outcome.code == 2
         assert "--dilation requires --measure graph, got sliced" in outcome.err
         assert steinkit("score", file, *_NORMAL, "--dilation", "3", "--measure", "graph", "--json").code == 0
-
-    def test_an_operator_selects_the_graph(self, steinkit, write_csv, tmp_path):
-        file = write_csv("a,b,c", np.random.default_rng(0).standard_normal((20, 3)), name="draws.csv")
-        (tmp_path / "op.py").write_text(
-            "import numpy as np, steinkit as sk\n"
-            "operator = sk.RiemannianLangevin(covariance=lambda x: np.broadcast_to(np.eye(3), (len(x), 3, 3)), "
-            "divergence=np.zeros_like)\n"
-        )
-        outcome = steinkit("score", file, *_NORMAL, "--operator", f"{tmp_path / 'op.py'}:operator", "--json")
-        assert [each["measure"] for each in outcome.document["results"]] == ["graph"]

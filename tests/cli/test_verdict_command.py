@@ -75,20 +75,6 @@ def test_fail_options(steinkit, files, name, options, code):
     assert steinkit("verdict", files[name], *NORMAL, *options).code == code
 
 
-def test_matters(steinkit, files):
-    message = steinkit("verdict", files["shifted"], *NORMAL, "--matters", "0.1").out
-    assert "The mean of a is biased by 0.2" in " ".join(message.split())
-    message = steinkit("verdict", files["right"], *NORMAL, "--matters", "0.1").out
-    assert "No mean is biased by more than 0.1 sd" in " ".join(message.split())
-
-
-def test_an_outlier_is_a_warning(steinkit, write_csv):
-    outlier = np.vstack([RIGHT, [[40.0, 0.0]]])
-    answer = steinkit("verdict", write_csv("a,b", outlier, name="outlier.csv"), *NORMAL)
-    assert "warning: " in answer.err
-    assert "contributes" in answer.err
-
-
 def test_the_document_is_written(steinkit, files, tmp_path):
     printed = steinkit("verdict", files["right"], *NORMAL, "--json", "-o", str(tmp_path / "kept.json"))
     assert (tmp_path / "kept.json").read_text() == printed.out

@@ -183,26 +183,6 @@ def test_findings_are_ranked_by_evidence(of_moments, of_shapes, expected):
     assert ranked(of_moments, of_shapes) == tuple(expected)
 
 
-@pytest.mark.parametrize(
-    ("r", "z", "direction"),
-    [
-        (0.0, 9.0, "correlation too weak"),
-        (0.0, -9.0, "correlation too weak"),
-        (0.09, -9.0, "correlation too weak"),  # not significant
-        (0.5, 9.0, "correlation too weak"),  # that of the target is larger
-        (-0.5, -9.0, "correlation too weak"),
-        (0.5, -9.0, "correlation too strong"),
-        (-0.5, 9.0, "correlation too strong"),
-        (0.5, -12.0, "correlation too strong"),  # the mean is -1.2; without correlation it would be -1
-        (0.5, -18.0, "correlation of wrong sign"),  # with a correlation of -.5 it would be -2.7
-        (-0.5, 18.0, "correlation of wrong sign"),
-    ],
-)
-def test_direction_of_a_dependence_depends_on_the_draws_correlation(r, z, direction):
-    (found,) = moment_findings(moments({("dependence", (0, 1)): z}), np.array([[1.0, r], [r, 1.0]]))
-    assert found.direction == direction
-
-
 @pytest.mark.parametrize(("own", "of_target"), [(0.3, 0.8), (0.8, 0.3), (-0.6, 0.6), (0.0, -0.7), (-0.2, 0.5)])
 def test_direction_of_a_dependence_is_correct(own, of_target):
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, of_target], [of_target, 1.0]])

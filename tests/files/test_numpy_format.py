@@ -43,13 +43,9 @@ def test_flat_points_with_all_optional_arrays() -> None:
         "s.npz",
     )
     assert sample.names == ("a", "b")
-    assert sample.scores is not None
     assert (sample.scores == -sample.points).all()
-    assert sample.weights is not None
     assert sample.weights.tolist() == list(range(12))
-    assert sample.cost is not None
     assert sample.cost[-1] == 22
-    assert sample.chain is not None
     assert sample.chain.tolist() == (np.arange(12) % 5).tolist()
 
 
@@ -57,17 +53,13 @@ def test_chains_are_concatenated() -> None:
     weights = np.arange(12.0).reshape(3, 4)
     sample = read_npz(packed(points=CUBE, scores=2 * CUBE, weights=weights, cost=weights), "s.npz")
     assert (sample.points == CUBE.reshape(12, 2)).all()
-    assert sample.scores is not None
     assert (sample.scores == 2 * sample.points).all()
-    assert sample.weights is not None
     assert sample.weights.tolist() == list(range(12))
-    assert sample.chain is not None
     assert sample.chain.tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
 def test_flat_weights_and_scores_of_chains() -> None:
     sample = read_npz(packed(points=CUBE, scores=CUBE.reshape(12, 2), weights=np.arange(12)), "s.npz")
-    assert sample.scores is not None
     assert (sample.scores == sample.points).all()
 
 
@@ -87,7 +79,6 @@ def test_columns_chooses_before_values_are_checked() -> None:
     sample = read_npz(data, "s.npz", Selection(["c", "a"]))
     assert sample.names == ("c", "a")
     assert sample.points.tolist() == [[3, 1]]
-    assert sample.scores is not None
     assert sample.scores.tolist() == [[6, 4]]
     with pytest.raises(InputError, match=r"s\.npz: .*row 1, column 'b' is nan"):
         read_npz(data, "s.npz")
@@ -129,7 +120,6 @@ def test_weights_by_another_name() -> None:
     logs = np.array([0.0, -1.0, -400.0])
     with pytest.warns(ReadingWarning, match="exponentiated"):
         sample = read_npz(packed(points=np.zeros((3, 1)), logwt=logs), "s.npz", Selection(weights="logwt"))
-    assert sample.weights is not None
     assert sample.weights.tolist() == [1.0, np.exp(-1.0), 0.0]
     assert read_npz(packed(points=[1.0], w=[2.0]), "s.npz", Selection(weights="none")).weights is None
 

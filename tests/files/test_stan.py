@@ -109,7 +109,6 @@ def test_errors_name_the_place(data: bytes, words: str) -> None:
 def test_weights_are_used_only_if_named() -> None:
     assert read_stan(stan_csv(), "fit.csv", Selection(weights="none")).weights is None
     sample = read_stan(stan_csv(), "fit.csv", Selection(weights="weight"))
-    assert sample.weights is not None
     assert sample.weights.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert "weight" not in sample.names
 
@@ -118,7 +117,6 @@ def test_log_weights_are_exponentiated() -> None:
     data = stan_csv(header=HEADER.replace("weight", "logw"))
     with pytest.warns(ReadingWarning, match="exponentiated"):
         sample = read_stan(data, "fit.csv", Selection(weights="logw"))
-    assert sample.weights is not None
     np.testing.assert_allclose(sample.weights, np.exp([-3.0, -2.0, -1.0, 0.0]))
     with pytest.raises(InputError, match='no column "theta" of weights'):
         read_stan(data, "fit.csv", Selection(weights="theta"))
@@ -160,7 +158,6 @@ def test_stan_is_recognized_by_its_leading_comments(data: bytes, expected: bool)
 def test_weights_in_a_diagnostic_file_are_used() -> None:
     text = b"lp__,accept_stat__,x,p_x,g_x\n-1,1,0.5,2.0,-0.5\n-2,1,1.5,3.0,-1.5\n"
     sample = read_stan(text, "d.csv", Selection(weights="p_x"))
-    assert sample.weights is not None
     assert sample.weights.tolist() == [2.0, 3.0]
     with pytest.raises(InputError):
         read_stan(text, "d.csv", Selection(weights="x"))

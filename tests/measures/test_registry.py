@@ -8,12 +8,9 @@ import pytest
 import steinkit as sk
 from steinkit.errors import UsageError
 from steinkit.measures import (
-    all_options,
     find_measure,
-    measure_names,
     recorded_settings,
     take_measure,
-    takers_of,
 )
 
 TARGET = sk.targets.Normal([0.0])
@@ -28,11 +25,6 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", measure_names())
-def test_measures_of_scores_have_bounds(name):
-    assert ("bounds" in find_measure(name).options) == (find_measure(name).needs == "scores")
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_defaults_are_those_of_the_function(name):
     known = inspect.signature(FUNCTIONS[name]).parameters
@@ -41,11 +33,6 @@ def test_defaults_are_those_of_the_function(name):
         own |= setting in ("units", "kernel_scale")  # measures standardize; a kernel may have its scale
         if not own:
             assert option.default == known[setting].default, setting
-
-
-def test_a_setting_of_several_measures_has_one_option():
-    for name, option in all_options().items():
-        assert all(find_measure(taker).options[name] is option for taker in takers_of(name))
 
 
 def test_each_measure_reads_only_its_own_settings():
@@ -142,19 +129,6 @@ def test_a_kernel_object_is_recorded_by_its_repr():
     assert recorded_settings({"kernel": sk.IMQ(scale=2.0)})["kernel"] == repr(sk.IMQ(scale=2.0))
 
 
-def test_a_measure_of_the_draws_alone_has_no_bracket():
-    for name in measure_names():
-        measure = find_measure(name)
-        assert measure.needs != "draws" or not measure.has_bracket
-
-
-def test_moments_and_slices_are_those_of_their_own_functions():
-    moments, sliced = (take_measure(name, SAMPLE, TARGET, {"tolerance": 1e-2}) for name in ("moments", "sliced"))
-    assert moments.value == moments.lower == moments.upper == sk.moment_stein_discrepancy(SAMPLE, TARGET).value
-    assert sliced.lower == sk.sliced_stein_discrepancy(SAMPLE, TARGET, tolerance=1e-2).lower
-    assert sliced.to_dict()["coordinates"][0]["upper"] == sliced.upper
-
-
 def test_the_document_of_moments_lists_every_feature_and_chain():
     rng = np.random.default_rng(1)
     draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 2.5])[:, None, None]
@@ -183,9 +157,3 @@ def test_the_default_measure_depends_on_the_dimension(dim, measure):
     assert sk.curve(draws, target, n=[10, 20]).measure == measure
     swept = sk.sweep(target, "rwmh", grid={"proposal_scale": [1.0]}, options={"draws": 12}, seeds=1)
     assert measure in swept.records[0].measures
-
-
-def test_stein_factors_must_be_finite_doubles():
-    samples = {"a": [[0.0]], "b": [[1.0]]}
-    with pytest.raises(sk.UsageError, match="stein_factors"):
-        sk.compare(samples, sk.targets.Normal(0.0), measures=["graph"], stein_factors=(10**400, 1, 1))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from steinkit import UsageError, plots
@@ -75,13 +73,6 @@ class TestSelection:
         assert top.yaxis.label.get_window_extent().y0 > below.yaxis.label.get_window_extent().y1
         assert top.get_window_extent().y0 > below.get_window_extent().y1  # neither hides the other's marks
 
-    def test_the_title_contains_both_choices(self, choices, ax):
-        plots.selection(choices, "step_size", ax)
-        assert ax.get_title().splitlines() == [
-            "graph Stein discrepancy picks step size 0.01",
-            "effective sample size picks step size 0.1",
-        ]
-
     def test_bands_are_the_bootstrap_intervals(self, choices, ax):
         plots.selection(choices, "step_size", ax, against=None)
         (band,) = [item for item in ax.collections if isinstance(item, PolyCollection)]
@@ -103,10 +94,6 @@ class TestSelection:
         plots.selection({"graph": tied}, "step_size", ax)
         (row,) = [row for row in tied.rows if row.settings in tied.ties]
         assert _marked(ax, "o", 13) == [(row.settings["step_size"], pytest.approx(row.median))]
-
-    def test_there_is_no_ring_without_ties(self, choices, ax):
-        plots.selection(choices, "step_size", ax, against=None)
-        assert _marked(ax, "o", 13) == []
 
     def test_a_setting_that_fails_with_half_of_its_seeds_has_a_cross(self, ax):
         choice = _choice("graph", [5.0, 2.0, 8.0], failures=6)
@@ -144,37 +131,6 @@ class TestSelection:
         plots.selection(choices, "step_size", ax, measure="ess", against="graph")
         assert "effective sample size" in ax.get_ylabel().replace("\n", " ")
         assert "graph" in ax.figure.axes[1].get_ylabel()
-
-    def test_one_seed_has_no_bands(self, ax):
-        found = {"graph": Measured("graph", 2.0, 1.9, 2.1)}
-        records = [Cell({"step_size": step}, 0, measures=found) for step in _STEPS]
-        choice = choose(records, "graph", [{"step_size": step} for step in _STEPS])
-        plots.selection({"graph": choice}, "step_size", ax)
-        assert _saved(ax.figure).startswith(b"\x89PNG")
-
-    def test_the_two_measures_differ_in_line_style(self, choices, ax):
-        plots.selection(choices, "step_size", ax)
-        left, right = (side.lines[0] for side in ax.figure.axes)
-        assert left.get_linestyle() != right.get_linestyle()
-        assert (to_hex(left.get_color()), to_hex(right.get_color())) == ("#0072b2", "#d55e00")  # Okabe and Ito
-
-    def test_text_is_legible_at_400_pixels(self, choices):
-        with matplotlib.rc_context({"backend": "Agg"}):
-            import matplotlib.pyplot as plt
-
-            plt.switch_backend("Agg")
-            ax = plots.selection(choices, "step_size")
-            pixels = 400.0 / ax.figure.get_size_inches()[0] / 72.0  # a point
-            below = ax.figure.axes[1]
-            texts = [
-                ax.title,
-                below.xaxis.label,
-                ax.yaxis.label,
-                *below.get_legend().get_texts(),
-                *ax.get_yticklabels(),
-            ]
-            assert min(text.get_size() for text in texts) * pixels >= 9.0
-            plt.close("all")
 
     def test_axes_outside_a_grid_cannot_be_divided(self, choices):
         ax = Figure().add_axes((0.1, 0.1, 0.8, 0.8))

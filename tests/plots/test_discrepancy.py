@@ -170,9 +170,6 @@ class TestDraws:
         many, few, unmarked = _marked(ax)
         assert (many, few, len(unmarked)) == (set(), set(), 25)
 
-    def test_the_legend_is_optional(self, results, ax):
-        assert plots.draws(results[2], ax, legend=False).get_legend() is None
-
 
 class TestCoordinates:
     @pytest.mark.parametrize("dim", [1, 2, 7])
@@ -187,11 +184,6 @@ class TestCoordinates:
         assert bottom > top
         assert ax.get_xlim()[0] == 0.0
         assert ax.get_xlim()[1] > result.coordinate_upper.max()
-
-    def test_long_names_are_wrapped(self, ax):
-        plots.coordinates(_result(2, names=("coefficient[group=3, level=treatment]", "b")), ax)
-        labels = {label.get_text() for label in ax.get_yticklabels()}
-        assert labels == {"coefficient[group=3,\nlevel=treatment]", "b"}
 
 
 def _regions(ax):

@@ -12,7 +12,7 @@ from importlib import resources
 import pytest
 from support.page_checks import HOSTILE_SHOWN, Page, control_characters, faults
 
-from steinkit.errors import InputError, OutputError, UsageError
+from steinkit.errors import InputError, UsageError
 from steinkit.report.page import meanings, write_report
 from steinkit.sweeps.result import read_sweep
 from steinkit.text import Table, compact, setting_key, within
@@ -200,19 +200,7 @@ class TestInvalidInput:
         with pytest.raises(InputError, match=r"more\.sqlite"):
             write_report(copy, tmp_path / "page.html")
 
-    def test_a_folder(self, tmp_path):
-        with pytest.raises(UsageError, match="the folder"):
-            write_report(tmp_path, tmp_path / "page.html")
-
-    def test_a_file_that_does_not_exist(self, tmp_path):
-        with pytest.raises(InputError, match=r"nothing\.json"):
-            write_report(tmp_path / "nothing.json", tmp_path / "page.html")
-
     @pytest.mark.parametrize("sources", [[], 3, [3]])
     def test_sources_that_are_not_results(self, tmp_path, sources):
         with pytest.raises(UsageError):
             write_report(sources, tmp_path / "page.html")
-
-    def test_a_missing_folder(self, comparison, tmp_path):
-        with pytest.raises(OutputError, match="nowhere"):
-            write_report(comparison, tmp_path / "nowhere" / "page.html")

@@ -8,8 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from steinkit.discrepancy import sliced_goodness_of_fit
-from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.runtime import compilation
 from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
 
@@ -122,18 +120,3 @@ def test_division_by_zero_in_plain_python(kernel):
         assert kernel(values, total) == 3.0
     np.testing.assert_array_equal(values, [0.5, np.inf, 0.25])
     assert not kernel.compiled.signatures
-
-
-def test_other_solvers_are_never_interpreted(monkeypatch):
-    """All programs are left to the other solvers here."""
-    asked = []
-    monkeypatch.setattr(
-        sliced_goodness_of_fit, "solve_slice", lambda *_, **__: asked.append(compilation._is_small.get())
-    )
-    x = np.random.default_rng(0).standard_normal((50, 1))
-    half = sliced_goodness_of_fit.Half(x, -x, np.full(50, 0.02))
-    monkeypatch.setattr(compilation, "_left", {"seconds": 1.0})
-    with small_work(0.1):
-        sliced_goodness_of_fit.learn(half, np.ones(1), None, Settings(1e-15))
-        assert asked == [False]
-        assert compilation._is_small.get()

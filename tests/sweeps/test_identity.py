@@ -54,23 +54,6 @@ def test_the_same_file_makes_the_same_cells_and_any_change_makes_others(planned)
     assert len({planned(_ALL).fingerprint(*place) for place in planned(_ALL).places}) == 4
 
 
-def test_the_configuration_contains_the_options_of_all_measures(planned):
-    assert planned(_ALL).configuration.measure_settings == {
-        "bounds": [[None, 9.0], [-9.0, None]],
-        "units": None,
-        "tolerance": 1e-3,
-        "max_seconds": 60,
-        "stein_factors": [1.0, 2.0, 0.5],
-        "dilation": 3.0,
-        "graph": "complete",
-        "solver": "highs",
-        "kernel": "gaussian",
-        "kernel_scale": None,
-        "statistic": "u",
-        "operator": None,
-    }
-
-
 def _normal(names):
     return sk.Target(score=lambda x: -x, dim=2, names=names)
 

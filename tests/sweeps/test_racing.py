@@ -75,12 +75,6 @@ class TestDropping:
         ends = [(0.0, 10.0), (2.0, 2.1), (3.0, 3.1)]
         assert set(_run(3, range(50), lambda i, seed: ends[i])[1]) == {2}
 
-    def test_the_allowed_error_is_divided_by_the_number_of_comparisons(self, monkeypatch):
-        given = []
-        monkeypatch.setattr("steinkit.sweeps.scheduler.is_above", lambda *bounds, error: given.append(error))
-        _run(5, range(50), lambda i, seed: (0.0, 1.0))
-        assert given == [pytest.approx(0.05 / (3 * 4))] * 12
-
     def test_a_loose_bracket_drops_no_setting(self):
         values = np.array([[1.0], [2.0]]) + 0.1 * np.random.default_rng(0).random((2, 50))
         assert _run(2, range(50), _table(values, slack=0.6))[1] == {}

@@ -241,18 +241,6 @@ def test_differences_of_softplus_at_infinity(y, z):
     np.testing.assert_allclose(softplus(y), first, rtol=1e-14, atol=1e-300)
 
 
-def test_sums_end_when_stopped():
-    target, stop = POSTERIORS[1], np.ones(1, dtype=np.bool_)
-    terms, theta, found = terms_of(target, target.size, 10, stop=stop), np.linspace(-1.0, 1.0, 6), np.full(6, 7.0)
-    assert kernels.total_log_likelihood(terms, theta) == 0.0
-    assert kernels.largest_log_ratio(terms, theta, -theta) == 0.0
-    kernels.total_gradient(terms, theta, found)
-    np.testing.assert_array_equal(found, np.zeros(6))
-    kernels.batch_gradient(terms, theta, target.size, found)
-    first = target.grad_log_likelihood(theta, *(array[:10] for array in target.data))
-    np.testing.assert_allclose(found, first, rtol=1e-12)
-
-
 def test_tempered_posteriors_are_pickled():
     hot = LogisticRegression.nodal().tempered(4.0)
     twin, thetas = pickle.loads(pickle.dumps(hot)), np.linspace(-1.0, 1.0, 12).reshape(2, 6)

@@ -196,23 +196,17 @@ def test_draws_outside_the_support_are_rejected(target):
     ("make", "message"),
     [
         (lambda: Normal(covariance=-1.0), r"covariance.*-1\.0"),
-        (lambda: Normal(covariance=[1.0, 0.0]), "covariance"),
         (lambda: Normal(covariance=[[1.0, 2.0], [2.0, 1.0]]), "eigenvalue -1"),
         (lambda: Normal(covariance=[[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
-        (lambda: Normal(covariance=[[1.0, 0.5]]), "covariance"),
         (lambda: Normal([0.0, 1.0], [1.0, 1.0, 1.0]), "mean: 2, covariance: 3"),
         (lambda: Normal([0.0, 1.0], dim=3), r"mean: 2, dim: 3"),
         (lambda: Normal(np.inf), "mean.*inf"),
         (lambda: Normal("zero"), "mean.*zero"),
-        (lambda: Normal(True), "mean.*True"),
-        (lambda: Normal([[0.0, 1.0]]), "mean"),
-        (lambda: Normal([[0.0], [0.0, 1.0]]), "mean"),
         (lambda: Normal(dim=0), "dim"),
         (lambda: StudentT(0.0), "df.*0.0"),
         (lambda: StudentT([1.0, 2.0]), "df"),
         (lambda: StudentT(3.0, scale_matrix=[[1.0, 2.0], [2.0, 1.0]]), "scale_matrix"),
         (lambda: Uniform(1.0, 1.0), "lower.*1.0 and 1.0"),
-        (lambda: Uniform([0.0, 2.0], [1.0, 1.0]), "lower"),
         (lambda: Gamma(-1.0), "shape.*-1.0"),
         (lambda: Beta(1.0, np.nan), "b.*nan"),
         (lambda: GaussianMixture([0.0, 1.0], weights=[1.0]), "weights.*2"),
@@ -220,16 +214,8 @@ def test_draws_outside_the_support_are_rejected(target):
         (lambda: GaussianMixture([0.0, 1.0], 1.0, sd=1.0), "sd.*covariances"),
         (lambda: GaussianMixture([0.0, 1.0], [1.0, 1.0, 1.0]), "covariances"),
         (lambda: GaussianMixture([0.0, 1.0], [1.0, -1.0]), "covariance of component 2"),
-        (lambda: GaussianMixture(0.0), "means"),
-        (lambda: GaussianMixture([0.0], sd=[1.0]), "sd"),
     ],
 )
 def test_invalid_parameters_are_rejected(make, message):
     with pytest.raises(sk.UsageError, match=message):
         make()
-
-
-def test_representations_show_the_parameters():
-    assert repr(Normal(dim=2)) == "Normal(mean=0.0, covariance=1.0, dim=2)"
-    assert repr(Gamma(2.0, 3.0)) == "Gamma(shape=2.0, rate=3.0, dim=1)"
-    assert "array of shape" in repr(Normal(np.zeros(50)))

@@ -63,20 +63,6 @@ def test_product_of_means_is_unbiased_for_exact_draws(kind):
     assert abs(np.mean(found)) < 4.0 * np.std(found) / np.sqrt(40.0)
 
 
-@pytest.mark.parametrize("values", [None, 400])
-@pytest.mark.parametrize(
-    ("n", "dim", "kinds"),
-    [(60, 40, ["diagonal"]), (100, 4, ["diagonal", "pairs"]), (400, 5, ["diagonal", "own4", "pairs"])],
-)
-def test_estimate_is_the_largest_product_of_means(n, dim, kinds, values, monkeypatch):
-    """Also with more features than draws, and if rows are processed in blocks."""
-    if values:
-        monkeypatch.setattr("steinkit.diagnosis.bias.stein_regression._VALUES", values)
-    points = 1.3 * np.random.default_rng(1).standard_normal((n, dim)) + 0.3
-    of = operand(points, -points)
-    assert chi_square(of) == pytest.approx(max(by_definition(of, kind) for kind in kinds), rel=1e-6)
-
-
 def test_weights_that_correct_the_draws_reduce_the_estimate():
     points = 1.3 * np.random.default_rng(2).standard_normal((4000, 2))
     weights = np.exp(-0.5 * (1.0 - 1.0 / 1.69) * (points**2).sum(axis=1))

@@ -3,7 +3,6 @@
 import json
 import math
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from support.bias_samples import normal_mixture
 
 import steinkit as sk
 from steinkit.diagnosis.bias.drift import Drift
-from steinkit.diagnosis.bias.estimate import _DISAGREE, _MOSTLY_TOO_WIDE, _TOO_WIDE, _reason, bias_of
+from steinkit.diagnosis.bias.estimate import _DISAGREE, bias_of
 from steinkit.errors import InputError, TimeLimitError, UsageError
 from steinkit.scored_sample import ScoredSample
 
@@ -388,19 +387,6 @@ def test_draws_and_scores_that_overflow_are_rejected():
         sk.estimate_bias(x, scores=-x)
     with pytest.raises(sk.InputError, match="squares of scores overflow"):
         sk.estimate_bias(np.random.default_rng(1).normal(size=(120, 2)), sk.Target(score=lambda x: -1e300 * x))
-
-
-def test_no_bias_is_reliable_if_most_margins_are_too_wide():
-    def reasons(*errors):
-        zeros, ones = np.zeros(len(errors)), np.ones(len(errors))
-        found = SimpleNamespace(
-            mean=zeros, sd=ones, mean_error=0.5 * np.array(errors), log_sd_error=zeros, explained=ones
-        )
-        return _reason(found, SimpleNamespace(centre=zeros, scale=ones), "", zeros > 0.0)
-
-    assert reasons(0.1, 0.2, 0.5) == ("", "", _TOO_WIDE)
-    assert reasons(0.1, 0.4, 0.5) == (_MOSTLY_TOO_WIDE, _TOO_WIDE, _TOO_WIDE)
-    assert reasons(0.1, np.inf, np.nan)[0] == ""
 
 
 def test_very_narrow_draws_have_a_json_document():

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
-from support.bias_samples import operand, raw_operand
+from support.bias_samples import raw_operand
 
 from steinkit.diagnosis.bias.stein_regression import Frame, width_of
 
@@ -104,19 +104,3 @@ def test_weights_enter_the_covariance_as_repeated_draws_do():
     others = ~np.eye(3, dtype=bool)
     assert np.ptp(weighted.covariance[others] / plain[others]) < 1e-12  # shrunk by one factor
     assert 0.0 < weighted.covariance[others][0] / plain[others][0] < 1.0
-
-
-@pytest.mark.parametrize(
-    ("n", "dim", "sets"),
-    [
-        (100, 1, ["diagonal", "pairs", "affine", "quadratic"]),
-        (1000, 5, ["diagonal", "pairs", "affine", "quadratic"]),
-        (1000, 6, ["diagonal", "pairs", "affine"]),
-        (1000, 20, ["diagonal", "pairs"]),
-        (1000, 21, ["diagonal"]),
-        (100, 17, []),
-    ],
-)
-def test_rich_sets_need_many_draws(n, dim, sets):
-    points = np.random.default_rng(2).standard_normal((n, dim))
-    assert operand(points, -points).joint_sets() == sets

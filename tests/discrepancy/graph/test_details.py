@@ -4,61 +4,9 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.readings import confirmed, direction, influences, moments_of
+from steinkit.discrepancy.graph.readings import influences, moments_of
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
-X = np.array([-1.0, -1.0, 1.0, 1.0])
-QUARTERS = np.full(4, 0.25)
-NEITHER = np.array([1.0, -1.0, 1.0, -1.0])  # a flow without shift or rescaling
-
-
-def by_climb(climb, carried):
-    """Classify a flow without shift or rescaling, given its climb."""
-    return direction(QUARTERS, X, NEITHER, np.zeros(4), climb * NEITHER, 1.0, carried)
-
-
-@pytest.mark.parametrize(
-    ("climb", "carried", "found"),
-    [
-        (0.67, 1.0, "strays"),  # 2.03 times the divergence
-        (0.66, 1.0, "unclear"),  # 1.94 times
-        (2.0, 3.0, "unclear"),  # twice
-        (0.33, 1.0, "crowds"),
-        (0.34, 1.0, "unclear"),
-        (1.0, 3.0, "unclear"),
-    ],
-)
-def test_larger_part_of_h_must_be_twice_the_other(climb, carried, found):
-    assert by_climb(climb, carried) == found
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_shift_must_explain_two_fifths(sign):
-    def by_shift(share):
-        return direction(QUARTERS, X, np.full(4, sign), np.full(4, sign * share), np.zeros(4), 0.0, 1.0)
-
-    assert by_shift(0.41) == ("low" if sign > 0.0 else "high")
-    assert by_shift(0.39) == "crowds"
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_rescaling_must_explain_two_fifths(sign):
-    def by_stretch(share):
-        return direction(QUARTERS, X, sign * X, np.zeros(4), np.zeros(4), sign * share, 1.0)
-
-    assert by_stretch(0.41) == ("narrow" if sign > 0.0 else "wide")
-    assert by_stretch(0.39) == "crowds"
-
-
-def test_larger_of_shift_and_rescaling_is_reported():
-    flow = 1.0 + X
-    assert direction(QUARTERS, X, flow, np.full(4, 0.6), np.zeros(4), 0.5, 1.0) == "low"
-    assert direction(QUARTERS, X, flow, np.full(4, 0.4), np.zeros(4), 0.5, 1.0) == "narrow"
-
-
-def test_equal_draws_have_no_rescaling():
-    flow = np.ones(4)
-    assert direction(QUARTERS, np.zeros(4), flow, flow, flow, 1.0, 1.0) == "low"
 
 
 def test_influences_describe_the_largest_contributions():
@@ -70,36 +18,6 @@ def test_influences_describe_the_largest_contributions():
     assert draws[0] == f"draw 7 (2 times) at (7), h = {h[3]:+.3g}"
     influence = np.sort(q * np.abs(h))[::-1]
     assert influence[:half].sum() >= 0.5 * influence.sum() > influence[: half - 1].sum()
-
-
-@pytest.mark.parametrize(
-    ("found", "location", "spread", "expected"),
-    [
-        ("high", (-3.1, -3.1), (0.0, 0.0), "high"),
-        ("high", (-3.1, -2.9), (0.0, 0.0), "unclear"),  # not confirmed given the other coordinates
-        ("high", (-2.9, -3.1), (0.0, 0.0), "unclear"),
-        ("high", (3.1, 3.1), (0.0, 0.0), "unclear"),
-        ("low", (3.1, 3.1), (0.0, 0.0), "low"),
-        ("wide", (9.0, 9.0), (-3.1, -3.1), "wide"),
-        ("wide", (9.0, 9.0), (3.1, 3.1), "unclear"),
-        ("strays", (0.0, 0.0), (-3.1, 0.0), "strays"),
-        ("narrow", (0.0, 0.0), (3.1, 3.1), "narrow"),
-        ("narrow", (0.0, 0.0), (3.1, 2.9), "unclear"),
-        ("crowds", (0.0, 0.0), (3.1, 0.0), "crowds"),
-        ("crowds", (0.0, 0.0), (2.9, 9.0), "unclear"),
-        ("unclear", (9.0, 9.0), (9.0, 9.0), "unclear"),
-    ],
-)
-def test_direction_requires_both_statistics(found, location, spread, expected):
-    columns = (np.array([[9.0, each] for each in pair]) for pair in (location, spread))
-    known = confirmed(*columns, np.array([99.0, 1.0]))
-    assert (found in known and bool(known[found][1])) == (expected != "unclear")
-
-
-def test_mode_directions_require_spread_above_dependence():
-    location, spread = np.zeros((2, 2)), np.array([[0.0, -5.0], [0.0, -5.0]])
-    for dependence, expected in ((4.9, True), (5.1, False)):
-        assert confirmed(location, spread, np.array([0.0, dependence]))["strays"][1] == expected
 
 
 def test_marginal_statistics_are_used_twice_with_bounds():

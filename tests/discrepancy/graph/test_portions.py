@@ -112,13 +112,3 @@ def test_time_limit_keeps_trivial_brackets():
     assert (answers.lower[8:] == 0.0).all()
     np.testing.assert_allclose(answers.upper[8:], np.abs(points).mean(axis=0)[8:] + 1.0, rtol=1e-8)
     assert (answers.g[:, 8:] == 0.0).all()
-
-
-def test_time_limit_in_the_first_portion_raises():
-    program = program_of(far_apart(5, 4))
-
-    def late(program, settings, coordinates):
-        raise TimeLimitError("the programs were solved")
-
-    with pytest.raises(TimeLimitError):
-        solve_in_portions(late, program, Settings(1e-3), Answers(program))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.graph.readings import advice, expected_saturation, is_saturated, spacing, width_over_target
+from steinkit.discrepancy.graph.readings import advice, expected_saturation, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
 
 
@@ -67,11 +67,6 @@ def test_few_draws_in_small_units_saturate_in_one_dimension():
     assert "sliced" not in result.unranked
 
 
-def test_no_advice_from_five_dimensions():
-    assert advice(1.0, 1000, 4, (1.0, 1.0, 1.0)) == ["Stein factors 1,0.14,0.02"]
-    assert advice(1.0, 1000, 5, (1.0, 1.0, 1.0)) == []
-
-
 def test_advice_for_extreme_spacing():
     x = 1e90 * np.random.default_rng(0).standard_normal((30, 2))
     found = sk.graph_stein_discrepancy(x, scores=-x)
@@ -106,18 +101,3 @@ def test_expected_saturation_of_exact_draws(n, dim):
     reached = np.mean([each.saturation for each in results])
     expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])
     assert reached / 1.5 < expected < 1.5 * reached
-
-
-@pytest.mark.parametrize(
-    ("reached", "expected", "dim", "answer"),
-    [
-        (0.21, 0.26, 4, True),
-        (0.19, 0.99, 4, False),
-        (0.99, 0.24, 4, False),
-        (0.11, 0.11, 5, True),
-        (0.09, 0.5, 5, False),
-        (0.5, 0.09, 5, False),
-    ],
-)
-def test_saturation_requires_both_shares(reached, expected, dim, answer):
-    assert is_saturated(reached, expected, dim) is answer

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 import steinkit as sk
 from steinkit.discrepancy.kernel import goodness_of_fit
 from steinkit.discrepancy.kernel.base import IMQ
-from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at, stein_kernel_for
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_for
 from steinkit.scored_sample import ScoredSample
 
 NORMAL = sk.targets.Normal([0.0])
@@ -79,17 +79,6 @@ def test_signs_are_correlated_within_chains_only():
     wanted[:4, :4] = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
     wanted[4, 4], wanted[4, 5], wanted[5, 4], wanted[5, 5] = 1.0, 0.8 + 0.64, 0.8 + 0.64, 2.0 + 2.0 * 0.8
     np.testing.assert_allclose(found, wanted, atol=4.0 * 4.0 / math.sqrt(40_000))
-
-
-def test_pair_sums_match_the_full_matrix():
-    rng = np.random.default_rng(0)
-    points, signs = rng.standard_normal((600, 3)), rng.integers(-2, 3, (150, 600)).astype(np.float32)
-    stein = stein_kernel_at(IMQ(), points, -points, None, None, names=("a", "b", "c"))
-    whole = stein.rows(range(600))
-    found = goodness_of_fit._pair_sums(stein, signs, 1)
-    np.testing.assert_allclose(
-        found, np.einsum("bi,ij,bj->b", signs, whole, signs, optimize=True), rtol=1e-9, atol=1e-7
-    )
 
 
 @pytest.mark.parametrize("far", [1.0, 300.0, 1e5])
@@ -174,14 +163,6 @@ def test_p_value_is_invariant_to_the_order_of_chains():
     target = sk.targets.Normal(0.0, dim=3)
     found = {sk.kernel_stein_test(chains[list(order)], target).p_value for order in itertools.permutations(range(4))}
     assert len(found) == 1
-
-
-@pytest.mark.parametrize(("tau", "n", "dim"), [(3.0, 500, 1), (40.0, 1000, 5), (1.2, 10_000, 2)])
-def test_flip_probability_neglects_the_stated_share(tau, n, dim):
-    a = goodness_of_fit._flip_probability(tau, n, dim)
-    rho, r = (tau - 1.0) / (tau + 1.0), 1.0 - 2.0 * a
-    share = 0.4 * dim**-0.5 * (tau / n) ** (1.0 / 3.0)
-    assert (1.0 + rho * r) / (1.0 - rho * r) == pytest.approx((1.0 - share) * tau, rel=1e-12)
 
 
 def rejections(repetitions, make, **arguments):

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.autocorrelation import tail_probability
-from steinkit.discrepancy import bounded_features as bounded
 from steinkit.discrepancy.bounded_features import bounded_moments
-from steinkit.discrepancy.moments import standardised
 from steinkit.scored_sample import ScoredSample
 from steinkit.units import Units
 
@@ -56,69 +53,6 @@ def test_means_and_z_scores_match_the_definition():
         z = values.mean() / values.std() * np.sqrt(len(x))
         assert 0.8 * abs(z) < abs(each.z) < 1.0001 * abs(z)  # autocorrelation times are at least 1
         assert each.z * z > 0.0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_weighted_medians(seed):
-    rng = np.random.default_rng(seed)
-    points, counts = rng.standard_normal((3, 40)), rng.integers(1, 30, 40)
-    repeated = np.sort(np.repeat(points, counts, axis=1), axis=1)
-    found = bounded._medians(points, counts / counts.sum())
-    assert np.array_equal(found, repeated[:, (counts.sum() - 1) // 2])
-
-
-@pytest.mark.parametrize("dim", [1, 2, 6])
-def test_p_values_have_bonferroni_corrections(dim):
-    x = np.random.default_rng(1).standard_normal((400, dim))
-    x = np.sign(x) + 0.3 * np.random.default_rng(2).standard_normal(x.shape)
-    x[:, -1] += x[:, 0] ** 2
-    draws, units, bounds = laid_out(x, -x)
-    found = bounded_moments(draws, units, bounds)
-    sizes = {"shapes": 2 * dim, "even pairs": 2 * dim * (dim - 1)}
-    shares = {"shapes": 0.28, "even pairs": 0.72} if dim > 1 else {"shapes": 1.0}
-    n_effective, p_values = draws.size / slowest_kind(draws, units, dim), []
-    for group in shares:
-        own = [each for each in found.largest if (len(each.coordinates) == 1) == (group == "shapes")]
-        largest = max(abs(each.z) for each in own)
-        p_values.append(min(each.p_value for each in own))
-        expected = min(1.0, 2.0 * sizes[group] * tail_probability(largest, n_effective) / shares[group])
-        assert p_values[-1] <= 1.000001 * expected  # n_effective of a group is at least that of the slowest kind
-        if dim == 1:
-            assert p_values[-1] == pytest.approx(expected, rel=1e-9)
-    assert found.p_value == min(p_values)
-
-
-def slowest_kind(draws, units, dim):
-    """Return the median autocorrelation time of the slowest kind of feature."""
-    points, drift, spread = standardised(draws, units, None)
-    bounded._centre(points, draws)
-    fields = bounded._Fields(points, drift, spread, draws.shares)
-    pairs = np.nonzero(~np.eye(dim, dtype=bool))
-    kinds = {"asymmetry": (np.arange(dim),) * 2, "peak": (np.arange(dim),) * 2}
-    if dim > 1:
-        kinds |= {"location given": pairs, "spread given": pairs}
-    return max(np.median(bounded._times(fields, kind, *rows, draws)) for kind, rows in kinds.items())
-
-
-def test_largest_features_do_not_require_all_times():
-    """A slow chain in many dimensions, where times are computed for a part of the features."""
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((600, 9))
-    for t in range(1, 600):
-        x[t, :4] = 0.7 * x[t - 1, :4] + np.sqrt(0.51) * x[t, :4]
-    x[:, 8] *= np.exp(0.3 * (np.abs(x[:, 0]) - 0.8))
-    draws, units, bounds = laid_out(x, -x)
-    few = bounded_moments(draws, units, bounds)
-    at_once, bounded._AT_ONCE = bounded._AT_ONCE, 10_000
-    try:
-        all_ = bounded_moments(draws, units, bounds)
-    finally:
-        bounded._AT_ONCE = at_once
-    assert few.p_value == all_.p_value
-    for size in (1, 2):
-        of_few, of_all = ([each for each in found.largest if len(each.coordinates) == size] for found in (few, all_))
-        assert of_few[:1] == of_all[:1]
-    assert few.largest[0] == all_.largest[0]
 
 
 def test_features_have_mean_zero_on_a_box():

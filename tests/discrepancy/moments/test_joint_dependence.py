@@ -8,7 +8,6 @@ from scipy import stats
 from support.autoregressions import autoregression
 
 import steinkit as sk
-from steinkit.discrepancy import bounded_features
 from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.scored_sample import ScoredSample
 
@@ -32,14 +31,6 @@ def mean_field(rng, n, precision):
 def chain(rng, n, root, memory):
     """Return an autoregressive chain for N(0, root root')."""
     return autoregression(rng.standard_normal((n, len(root))), memory) @ root.T
-
-
-def test_result_does_not_depend_on_block_size(monkeypatch):
-    covariance, precision = equicorrelated(7)
-    points = np.random.default_rng(1).multivariate_normal(np.zeros(7), covariance, 400)
-    whole = p_value(points, precision)
-    monkeypatch.setattr(bounded_features, "_BLOCK_FLOATS", 1)
-    assert p_value(points, precision) == pytest.approx(whole, rel=1e-9)
 
 
 @pytest.mark.parametrize("chains", [1, 4, 20])

@@ -122,14 +122,6 @@ def test_starts_of_any_layout(layout):
     assert_same_chains(samplers.rwmh(NODAL, **options), samplers.rwmh(plain, **options))
 
 
-def test_blocks_of_any_length_give_the_same_bits(both, monkeypatch):
-    wanted, _ = both(draws=40, burn_in=5, thin=2, chains=2)
-    monkeypatch.setattr(compiled_chains, "_BLOCK_STEPS", 7)
-    found, _ = both(draws=40, burn_in=5, thin=2, chains=2)
-    assert found.points.tobytes() == wanted.points.tobytes()
-    np.testing.assert_array_equal(found.cost, wanted.cost)
-
-
 class SternTest(samplers.AusterityTest):
     """Subclass of a supported test with other decisions."""
 

@@ -1,7 +1,6 @@
 """Orders of the data: separate for each chain, with each data point once, and indistinguishable from random."""
 
 import itertools
-from math import isqrt
 
 import numpy as np
 import pytest
@@ -39,13 +38,6 @@ def test_a_test_reads_each_data_point_once_from_any_position():
 
 
 @pytest.mark.usefixtures("kind_of_walk")
-def test_slices_are_contiguous_and_not_shared_by_chains():
-    for array in walk_of(53, [1, 2]).take(np.array([1]), 20):
-        assert array.flags.c_contiguous
-        assert array.strides[0] > 0
-
-
-@pytest.mark.usefixtures("kind_of_walk")
 def test_an_order_does_not_depend_on_other_chains():
     def history(seeds, chain):
         walk, found = walk_of(20, seeds), []
@@ -79,52 +71,6 @@ def test_an_order_is_the_same_in_slices_of_any_length():
     wanted = first_orders([53])
     for slices in ([1] * 53, [20, 20, 13], [52, 1]):
         np.testing.assert_array_equal(first_orders(slices), wanted)
-
-
-def split_mix(key, number):
-    """Compute SplitMix64 in Python integers."""
-    z = (key + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
-    return z ^ z >> 31
-
-
-def shuffled(order, own):
-    """Shuffle by Durstenfeld's algorithm, from the first place."""
-    size = len(order)
-    for p in range(size):
-        other = p + (split_mix(own, p) * (size - p) >> 64)
-        order[p], order[other] = order[other], order[p]
-    return order
-
-
-def computed(size, own):
-    """Compute the order from a network of six random functions of digits."""
-    side = isqrt(size - 1) + 1
-    f = [[split_mix(own, k * side + j) * side >> 64 for j in range(side)] for k in range(6)]
-
-    def moved(q):
-        left, right = divmod(q, side)
-        for k in range(0, 6, 2):
-            left = (left + f[k][right]) % side
-            right = (right + f[k + 1][left]) % side
-        q = left * side + right
-        return q if q < size else moved(q)
-
-    return [moved(p) for p in range(size)]
-
-
-@pytest.mark.parametrize("largest", [0, 1 << 15])
-@pytest.mark.parametrize("size", [1, 2, 10, 53])
-def test_orders_are_those_of_their_definition(size, largest, monkeypatch):
-    monkeypatch.setattr(walks, "LARGEST_SHUFFLED", largest)
-    key, order = walks.order_key(3, Kind.TEST_ORDER), list(range(size))
-    walk = walk_of(size, [3])
-    for number in range(3):
-        own = split_mix(key, number)
-        order = shuffled(order, own) if largest else computed(size, own)
-        np.testing.assert_array_equal(walk.take(np.array([0]), size)[0][0], order)
-        walk.close(np.array([0]))
 
 
 def test_random_bits_are_those_of_split_mix():

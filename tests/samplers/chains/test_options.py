@@ -14,14 +14,6 @@ def test_the_seeds_of_the_chains_follow_from_seed():
     assert again.chains == 2
 
 
-def test_seeds_are_no_argument():
-    """Seeds of the chains are passed as `seed`; other names are errors."""
-    with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
-        RunOptions(draws=1, chains=2, seeds=(1, 2))
-    with pytest.raises(TypeError, match="positional argument"):
-        RunOptions(2, 1, None, 0, 1, 0, None, False, (1, 2))
-
-
 @pytest.mark.parametrize("name", ["chains", "burn_in", "thin"])
 def test_none_is_not_a_number(name):
     with pytest.raises(sk.UsageError, match=f"{name} must be a whole number"):

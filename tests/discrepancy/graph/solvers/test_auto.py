@@ -8,7 +8,7 @@ import pytest
 import steinkit as sk
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.solvers import Settings, first_order, highs, registry, solver_named
+from steinkit.discrepancy.graph.solvers import Settings, first_order, highs, solver_named
 from steinkit.discrepancy.graph.solvers.block import newton_system as block
 
 
@@ -42,31 +42,6 @@ def test_time_limit_adds_an_early_solver():
     result = sk.graph_stein_discrepancy(points, scores=-points / 0.09, tolerance=1e-7, max_seconds=1e3)
     assert result.solver == "first_order + highs"
     assert any("highs continued" in note for note in result.warnings)
-
-
-def test_time_limit_adds_an_early_solver_before_long_factorizations(monkeypatch):
-    points, scores = normal(150, 3)
-    monkeypatch.setattr(registry, "_LONG_WORK", 1.0)
-    result = sk.graph_stein_discrepancy(points, **scores, max_seconds=60.0)
-    assert result.solver == "first_order + block"
-    assert result.gap <= 1e-6
-
-
-@pytest.mark.parametrize(
-    ("dim", "tolerance", "much", "solver"),
-    [
-        (3, 1e-2, 1e3, "first_order"),
-        (3, 1e-2, 1e9, "block"),  # little work
-        (3, 1e-4, 1.0, "block"),  # too tight for `first_order`
-        (2, 1e-2, 1.0, "block"),  # `first_order` stalls in two dimensions
-    ],
-)
-def test_choice_for_large_samples_and_wide_brackets(monkeypatch, dim, tolerance, much, solver):
-    points, scores = normal(150, dim)
-    monkeypatch.setattr(registry, "_MUCH_WORK", much)
-    result = sk.graph_stein_discrepancy(points, **scores, tolerance=tolerance)
-    assert result.solver == solver
-    assert result.gap <= tolerance
 
 
 @pytest.mark.parametrize("smallest", [1e-8, 1e-5])
@@ -190,12 +165,3 @@ def test_tiny_time_limit_raises():
     with pytest.raises(sk.SolverError, match="time ran out") as caught:
         sk.graph_stein_discrepancy(points, **scores, max_seconds=1e-3)
     assert 0.0 <= caught.value.lower < caught.value.upper
-
-
-@pytest.mark.parametrize("dim", [2, 3])
-def test_program_is_analysed_once(dim, monkeypatch):
-    analysed, find_pattern = [], block.find_pattern
-    monkeypatch.setattr(block, "find_pattern", lambda *given: analysed.append(given) or find_pattern(*given))
-    points = np.random.default_rng(3).standard_normal((50, dim))
-    assert sk.graph_stein_discrepancy(points, scores=-points).solver == "block"
-    assert len(analysed) == 1

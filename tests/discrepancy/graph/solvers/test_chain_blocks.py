@@ -9,7 +9,7 @@ from support.lines import line, normal, spaced
 
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.matrix_form import certify
-from steinkit.discrepancy.graph.solvers import Settings, highs, interior_point
+from steinkit.discrepancy.graph.solvers import Settings, highs
 from steinkit.discrepancy.graph.solvers import chain as solver
 
 
@@ -64,58 +64,6 @@ def test_agreement_with_highs_on_the_matrix_form(seed):
     assert found.gap <= 1e-8
     assert found.lower <= reference.upper * (1 + 1e-12) + 1e-15
     assert reference.lower <= found.upper * (1 + 1e-12) + 1e-15
-
-
-@pytest.mark.parametrize(("n", "tolerance"), [(2000, 1e-2), (4000, 1e-4)])
-def test_blocks_are_used_from_1000_points_per_digit(n, tolerance, monkeypatch):
-    tried, by_blocks = [], solver._by_blocks
-    monkeypatch.setattr(solver, "_by_blocks", lambda form, *rest: tried.append(form.n_points) or by_blocks(form, *rest))
-    for count in (n - 1, n):
-        (answer,) = solver.solve(normal(count), Settings(tolerance=tolerance))
-        assert answer.proof.gap <= tolerance
-    assert tried == [n]
-
-
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-9, 1e-11])
-def test_large_samples_take_few_blocks(tolerance, monkeypatch):
-    """The number of blocks is close to the number of different controls."""
-    program = normal(20_000)
-    systems = []
-
-    class Spy(solver.AggregatedSystem):
-        def __init__(self, chain, ends, progress):
-            super().__init__(chain, ends, progress)
-            systems.append(len(ends))
-
-    monkeypatch.setattr(solver, "AggregatedSystem", Spy)
-    (answer,) = solver.solve(program, Settings(tolerance=tolerance))
-    assert answer.proof.gap <= tolerance
-    assert systems == sorted(systems)
-    assert max(systems) < 6000
-    assert answer.notes == ()
-
-
-def test_too_many_blocks_give_single_edges(monkeypatch):
-    program = normal(2000)
-    expected = edge_by_edge(program)
-    monkeypatch.setattr(solver, "_MANY", 100)
-    monkeypatch.setattr(solver, "_MOST_BLOCKS", 0.01)
-    (answer,) = solver.solve(program, Settings(tolerance=1e-6))
-    np.testing.assert_array_equal(answer.y, expected.y)
-    np.testing.assert_array_equal(answer.p, expected.p)
-
-
-def test_open_brackets_of_blocks_continue_with_single_edges(monkeypatch):
-    """The solver of the blocks stops early."""
-    solve, early = interior_point.solve, Settings(tolerance=0.5)
-    monkeypatch.setattr(solver, "_MANY", 100)
-    monkeypatch.setattr(
-        solver.AggregatedSystem,
-        "solve",
-        lambda system, settings: solve(system, early, interior_point.Correctors(1)),
-    )
-    (answer,) = solver.solve(normal(2000), Settings(tolerance=1e-6))
-    assert answer.proof.gap <= 1e-6
 
 
 @pytest.mark.parametrize("steps", [0, 3, 9, 14, 20, 30])

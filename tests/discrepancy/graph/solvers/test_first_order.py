@@ -142,24 +142,6 @@ def test_time_limit_and_interrupt_give_valid_brackets():
     assert proofs(answers)[0].lower < values[0][1]
 
 
-def test_interrupt_in_the_first_iterations_is_noted(monkeypatch):
-    points = 0.3 * np.random.default_rng(0).standard_normal((300, 7))
-    settings, advance = Settings(1e-6), first_order._Batch.advance
-
-    def advance_once(batch):
-        advance(batch)
-        settings.interrupted.set()
-
-    monkeypatch.setattr(first_order._Batch, "advance", advance_once)
-    first = first_order.solve(program_of(points, -points / 0.09), settings)[0]
-    assert first.iterations == 50
-    assert any("stopped at a bracket" in note for note in first.notes)
-    proof = proofs([first])[0]
-    assert proof.gap > 1e-3
-    assert proof.lower < 2.636  # by HiGHS
-    assert proof.upper > 2.632
-
-
 LIES = {
     "noise": lambda values: np.random.default_rng(4).standard_normal(values.shape),
     "scaled": lambda values: 3.0 * values,
@@ -189,18 +171,6 @@ def test_wrong_iterates_give_wide_valid_brackets(monkeypatch, lie):
     for proof, truth in zip(found, right, strict=True):
         assert proof.lower <= truth.upper
         assert proof.upper >= truth.lower
-
-
-def test_progress_goes_to_standard_error(monkeypatch, capsys):
-    clock = iter(np.arange(0.0, 1e4, 2.0))
-    monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
-    program = random_program(0, 4)
-    first_order.solve(program, Settings(1e-3))
-    assert capsys.readouterr() == ("", "")
-    first_order.solve(program, Settings(1e-3, progress=True))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "widest bracket" in err
 
 
 def test_brackets_closed_to_the_last_digit():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +11,10 @@ from support.dense_spanner import searching_greedy
 
 from steinkit.discrepancy.graph.spanner import empty_box_kernels as kernels
 from steinkit.discrepancy.graph.spanner import greedy
-from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN
-from steinkit.discrepancy.graph.spanner.greedy import _PAIRS_PER_POINT, greedy_spanner, span_by_empty_boxes
+from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, span_by_empty_boxes
 
 DILATIONS = (1.05, 1.3, 2.0, 3.0, 6.0)
-GOING_ON, STOPPED = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
+GOING_ON = np.zeros(1, dtype=bool)
 
 
 def margin(n: int) -> float:
@@ -52,24 +50,6 @@ def tied_points(seed: int) -> np.ndarray:
     if kind == 3:  # a lattice with inexact steps
         return rng.permutation(0.1 * np.array(list(itertools.product(range(6), range(1 + seed % 7)))))
     return np.vstack([rng.integers(0, 5, (n // 2 + 2, 2)), rng.standard_normal((n, 2))])
-
-
-def empty_boxes_on_arrays(x: Any, y: Any, runs: Any, pairs: Any, stop: Any) -> int:
-    """NumPy version of `list_empty_boxes`, without runs."""
-    count = 0
-    for i in range(len(x)):
-        rest = y[i + 1 :]
-        above, below = np.where(rest >= y[i], rest, np.inf), np.where(rest < y[i], rest, -np.inf)
-        lowest, highest = np.minimum.accumulate(above), np.maximum.accumulate(below)
-        empty = np.zeros(len(rest), dtype=bool)
-        empty[:1] = True
-        empty[1:] = (above[1:] < lowest[:-1]) | (below[1:] > highest[:-1])
-        others = np.flatnonzero(empty) + i + 1
-        if stop[0] or count + len(others) > len(pairs):
-            return len(pairs) + 1
-        pairs[count : count + len(others)] = np.column_stack([np.full(len(others), i), others])
-        count += len(others)
-    return count
 
 
 def compiled_and_interpreted(points: np.ndarray, t: float, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
@@ -116,27 +96,6 @@ def test_very_close_points_use_all_pairs() -> None:
     assert span_by_empty_boxes(near[[0, 1, 3]], 2.0, margin(3), GOING_ON) is not None
 
 
-@pytest.mark.parametrize("points", [random_points(0), np.random.default_rng(0).standard_normal((3 * RUN + 5, 2))])
-def test_candidates_are_the_pairs_with_an_empty_box(points: np.ndarray) -> None:
-    i, j = np.triu_indices(len(points), k=1)
-    ends = zip(np.minimum(points[i], points[j]), np.maximum(points[i], points[j]), strict=True)
-    inside = np.array([((low <= points) & (points <= high)).all(axis=1).sum() for low, high in ends])
-    expected = np.column_stack([i, j])[inside == 2]
-    found = greedy._candidates(points, GOING_ON)
-    assert found is not None
-    np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
-
-
-def test_candidates_do_not_depend_on_runs_if_coordinates_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = np.round(np.random.default_rng(1).standard_normal((4 * RUN, 2)), 1)
-    by_runs = greedy._candidates(points, GOING_ON)
-    monkeypatch.setattr(greedy, "list_empty_boxes", empty_boxes_on_arrays)
-    one_by_one = greedy._candidates(points, GOING_ON)
-    assert by_runs is not None
-    assert one_by_one is not None
-    np.testing.assert_array_equal(by_runs, one_by_one)
-
-
 def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     for points in (rng.standard_normal((1500, 2)), rng.standard_cauchy((1500, 2)), rng.random((900, 2)) ** 8):
@@ -145,20 +104,3 @@ def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) 
             with monkeypatch.context() as buckets:
                 buckets.setattr(greedy, "MOST_BY_EMPTY_BOXES", 0)
                 np.testing.assert_array_equal(edges, greedy_spanner(points, t).edges)
-
-
-def test_too_many_empty_boxes_use_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).standard_normal(6 * _PAIRS_PER_POINT)
-    points = np.column_stack([x, -x]) + 10.0 * (np.arange(len(x)) % 2)[:, None]
-    assert span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON) is None
-    whole = greedy_spanner(points).edges
-    monkeypatch.setattr(greedy, "_PAIRS_PER_POINT", len(x))
-    found = span_by_empty_boxes(points, 2.0, margin(len(x)), GOING_ON)
-    assert found is not None
-    np.testing.assert_array_equal(found.edges, whole)
-
-
-def test_stop_flag_gives_no_result() -> None:
-    """An unfinished list of pairs is not used."""
-    assert span_by_empty_boxes(random_points(0), 2.0, margin(60), STOPPED) is None
-    assert kernels.list_empty_boxes(*np.zeros((3, 2)), np.empty((9, 2), dtype=np.int64), STOPPED) == 10

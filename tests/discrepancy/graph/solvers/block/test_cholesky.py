@@ -1,6 +1,5 @@
 """The multifrontal Cholesky factorization of solver `block` against dense linear algebra."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,48 +107,6 @@ def test_factor_and_solution_with_large_fronts(graph):
     check(*graph)
 
 
-def eliminated(graph, order):
-    """Return the rows of each column of L; eliminating a node joins all its later neighbors."""
-    joined = graph[np.ix_(order, order)] > 0
-    for j in range(len(joined)):
-        later = j + 1 + np.flatnonzero(joined[j, j + 1 :])
-        joined[np.ix_(later, later)] = True
-    return [set((j + 1 + np.flatnonzero(joined[j, j + 1 :])).tolist()) for j in range(len(joined))]
-
-
-@settings(max_examples=60, deadline=None)
-@given(GRAPHS)
-def test_fronts_contain_the_fill(graph):
-    n, n_edges, block, seed = graph
-    starts, neighbours, dense = random_graph(n, n_edges, seed)
-    symbolic = newton_system.analyse(starts, neighbours, block)
-    assert sorted(symbolic.position) == list(range(n))
-    fill = eliminated(dense, np.argsort(symbolic.position))
-    fronts = symbolic.fronts
-    flops = 0
-    for s in range(len(fronts.children)):
-        first, last = fronts.first[s], fronts.first[s + 1] - 1
-        rows = fronts.rows[fronts.rows_start[s] : fronts.rows_start[s + 1]].tolist()
-        assert rows == sorted(fill[last])
-        for node in range(first, last + 1):
-            assert fill[node] <= set(range(node + 1, last + 1)) | set(rows)
-        size = block * (last + 1 - first + len(rows))
-        flops += sum((size - q) ** 2 for q in range(block * (last + 1 - first)))
-    assert symbolic.flops == pytest.approx(flops)
-
-
-def test_minimum_degree_needs_fewer_operations_than_a_random_order(monkeypatch):
-    points = [(i, k) for i in range(15) for k in range(15)]
-    pairs = [
-        (a, b) for a, p in enumerate(points) for b, q in enumerate(points) if abs(p[0] - q[0]) + abs(p[1] - q[1]) == 1
-    ]
-    shuffle = np.random.default_rng(0).permutation(len(points))
-    starts, neighbours, _ = adjacency(len(points), [(shuffle[a], shuffle[b]) for a, b in pairs])
-    flops = newton_system.analyse(starts, neighbours, 1).flops
-    monkeypatch.setattr(newton_system, "minimum_degree", lambda starts, neighbours: np.arange(len(points)))
-    assert flops < 0.2 * newton_system.analyse(starts, neighbours, 1).flops
-
-
 def test_lost_pivots_are_replaced_and_counted():
     starts, neighbours, _ = adjacency(3, [(0, 1), (1, 2)])
     symbolic = newton_system.analyse(starts, neighbours, 1)
@@ -158,24 +115,3 @@ def test_lost_pivots_are_replaced_and_counted():
     panels, lost = factorised(symbolic, singular[np.ix_(columns, columns)])
     assert lost == 1
     assert np.isfinite(solved(symbolic, panels, np.ones(3))).all()
-
-
-@numba.njit
-def compiled_products(*arguments):
-    kernels.subtract_products(*arguments)
-
-
-def test_products_change_only_their_part_of_the_target():
-    rng = np.random.default_rng(4)
-    rows, whole = rng.standard_normal((5, 30)), rng.standard_normal((12, 25))
-    for products in (kernels._by_numpy, compiled_products):
-        target = whole.copy()
-        rest = target.ravel()[2 * 25 + 3 :], 25, rows.ravel()[10:], 30, 5, 7, 11
-        products(*rest, np.ones(1))
-        expected = whole.copy()
-        expected[2:9, 3:14] -= np.einsum("qi,qk->ik", rows[:, 10:17], rows[:, 10:21])
-        np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)
-        target[2:9, 3:14] = np.nan
-        products(*rest, np.zeros(1))
-        expected[2:9, 3:14] -= whole[2:9, 3:14]
-        np.testing.assert_allclose(target, expected, rtol=1e-13, atol=1e-13)

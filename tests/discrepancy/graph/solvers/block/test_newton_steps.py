@@ -9,7 +9,6 @@ from scipy import sparse
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
 from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers.block.newton_system import BlockSystem, find_pattern
-from steinkit.discrepancy.graph.solvers.interior_point import Solution
 
 
 def random_system(n, dim, n_rows, seed):
@@ -67,16 +66,3 @@ def test_lost_pivots_leave_finite_steps():
     change = np.empty(len(B))
     system.step(np.zeros(len(B)), change)
     assert np.isfinite(change).all()
-
-
-def test_rows_are_ordered_by_their_first_column_and_multipliers_as_in_the_program():
-    system, B, _ = random_system(9, 2, 25, 3)
-    pattern, m = system.pattern, len(system.pattern.rows)
-    entries = system.program.matrix.toarray()[pattern.rows]
-    first = [pattern.place[np.flatnonzero(row)].min() for row in entries]
-    assert first == sorted(first)
-    assert pattern.rows.tolist() != list(range(m))
-    multipliers = np.random.default_rng(0).standard_normal(len(B))
-    _, p = system.unscaled(Solution(np.zeros(len(B)), multipliers, 0.0, 1.0, 1))
-    radius = system.program.radius
-    np.testing.assert_allclose(p[pattern.rows], system.scale * multipliers[:m] / radius[pattern.rows], rtol=1e-14)

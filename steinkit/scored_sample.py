@@ -16,7 +16,7 @@ from steinkit.arguments import require_range, require_unmasked
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.draws import Draws
-from steinkit.errors import Caution, InputError, UsageError, during
+from steinkit.errors import Caution, InputError, UsageError, during, listed
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
 from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.units import Units, UnitsLike
@@ -70,16 +70,16 @@ class ScoredSample:
         if last and last[0][0] is draws and last[0][1] is target:
             return last[0][2]
         require_target(target, optional=True)
-        given = as_sample(draws)
+        given, left_out = selected(as_sample(draws), target)
         sample = _with_columns(given, weights, scores, target)
-        notes: list[str] = []
+        notes: list[str] = [*left_out]
         if sample.weights is not None:
             faint = (sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
             if faint.any():
                 sample = sample.with_columns(weights=np.where(faint, 0.0, sample.weights))
-                notes = [
+                notes.append(
                     f"{faint.sum()} of {len(sample)} draws have less than 1e-100 of the total weight and were dropped"
-                ]
+                )
         points = sample.distinct()
         limits = _support(points, target, bounds)
         notes += _notes_on(given, points, target)
@@ -260,11 +260,27 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
         yield "the scores of the target were used instead of those stored in the sample"
 
 
+def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, ...]]:
+    """Return the parameters of the target in its order, and a note on other columns.
+
+    Parameters are selected by name. If the sample has default names, it gets the names of the target. Other samples are
+    returned unchanged if they lack a parameter of the target.
+    """
+    names = None if target is None else target.names
+    if names is None or names == sample.names:
+        return sample, ()
+    if sample.has_default_names:
+        return (sample.with_columns(names=names) if len(names) == sample.dim else sample), ()
+    if not set(names) <= set(sample.names):
+        return sample, ()
+    others = [name for name in sample.names if name not in names]
+    note = f"the columns {listed(others, most=5)} are not parameters of the target and were ignored"
+    return sample.select(names), ((note,) if others else ())
+
+
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Replace the default names of a sample by the names of the target."""
-    if target is None or target.names is None or not sample.has_default_names or len(target.names) != sample.dim:
-        return sample
-    return sample.with_columns(names=target.names)
+    """Return the parameters of the target in its order; see `selected`."""
+    return selected(sample, target)[0]
 
 
 def require_names(sample: Sample, target: Target) -> None:

@@ -121,9 +121,14 @@ def test_a_data_frame_names_the_coordinates():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
     assert as_sample(frame).names == ("b", "a")
-    target = sk.Target(lambda x: -x, names=("a", "b"))
-    with pytest.raises(sk.InputError, match="a, b"):
-        sk.graph_stein_discrepancy(frame, target)
+    target = sk.Target(lambda x: -x * [1.0, 4.0], names=("a", "b"))
+    expected = sk.graph_stein_discrepancy(np.array([[3.0, 1.0], [4.0, 2.0]]), target)
+    assert sk.graph_stein_discrepancy(frame, target).value == expected.value
+    more = sk.graph_stein_discrepancy(frame.assign(c=0.0), target)
+    assert more.value == expected.value
+    assert any('"c"' in note for note in more.warnings)
+    with pytest.raises(sk.InputError, match=r"a, c.*a, b"):
+        sk.graph_stein_discrepancy(frame.rename(columns={"b": "c"})[["a", "c"]], target)
 
 
 def test_a_sample_is_an_array_of_its_points_and_a_sequence_of_its_draws():

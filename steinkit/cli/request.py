@@ -27,6 +27,7 @@ from steinkit.measures.scoring import LEVEL, Judging
 from steinkit.result import Origin, Result
 from steinkit.sample import Floats, Sample
 from steinkit.saved_results import save_result
+from steinkit.scored_sample import selected
 from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_attribute, load_target_or_model
@@ -218,13 +219,15 @@ class Request(NamedTarget):
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
         """Return the arguments for samples with the parameters of the sample ``lead``."""
+        target = self.of_sample(lead, samples[lead], needs_scores=self.needs_scores)
+        left_out = [note for each in samples.values() for note in selected(each, target)[1]]
+        samples = {name: selected(each, target)[0] for name, each in samples.items()}
         sample = samples[lead]
         measures = self._measures_in(sample.dim)
-        target = self.of_sample(lead, sample, needs_scores=self.needs_scores)
         repeats = self._repeats(target) if "reference" in self.given else 0
         settings, run = self._settings(sample), self._long_run(target, sample)
         named = {name: named_as(target, each, self.given["columns"]) for name, each in samples.items()}
-        renamed = dict.fromkeys(note for _, notes in named.values() for note in notes)
+        renamed = dict.fromkeys([*left_out, *(note for _, notes in named.values() for note in notes)])
         under_names = {name: each for name, (each, _) in named.items()}
         return Task(under_names, measures, target, settings, repeats, tuple(renamed), run)
 
@@ -293,13 +296,18 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
     named = NamedTarget(options)
     sample = named.read(*files)
     target = named.of_sample(files_label(files), sample, needs_scores=True)
+    sample, left_out = selected(sample, target)
     bounds = bounds_for(options["bounds"], sample)
     sample, renamed = named_as(target, sample, options["columns"])
-    return sample, target, bounds, renamed
+    return sample, target, bounds, (*left_out, *renamed)
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Give a sample the names of the target if ``--columns`` states their order."""
+    """Give a sample the names of the target if ``--columns`` states their order.
+
+    Parameters of the target are selected by name where possible.
+    """
+    sample = selected(sample, target)[0]
     known = None if target is None else target.names
     if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
         return sample, ()

@@ -6,7 +6,8 @@ the order of the table.
 
 The R packages posterior, cmdstanr and tidybayes number the draws in the columns ``.chain``, ``.iteration`` and
 ``.draw``. CmdStanPy uses ``chain__``, ``iter__`` and ``draw__``. Stan reserves names that end in ``__``. The function
-``write.csv`` of R adds row names in a first column without a name, which pandas calls ``Unnamed: 0``.
+``write.csv`` of R adds row names in a first column without a name, which pandas calls ``Unnamed: 0``. The tables of
+other programs are described in `programs`.
 
 Weights must not be lost. A column with a name such as ``w`` or ``logwt`` is therefore an error unless the user states
 whether it contains the weights.
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import require_type
+from steinkit.containers.programs import LIKELIHOOD, NESTED, key, nested_weights, recognized
 from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
 from steinkit.sample import Floats, Integers, Sample
 
@@ -55,6 +57,12 @@ _WEIGHTS = (
     *("normalizedweight", "normalizedweights", "multiplicity", "lw", "logw", "logwt", "logweight", "logweights"),
     *("logimportanceweight", "logimportanceweights"),
 )
+_CERTAIN = ("weight", ".log_weight")  # columns that contain weights in any table
+_SCALED_SEPARATELY = (
+    "weights of nested sampling are scaled separately in each file; join the files into one, or write weights on a "
+    "common scale"
+)
+_EXPONENTIATED = "log weights, exponentiated"
 _SMALLEST = 1e-100  # relative to the largest weight; smaller weights do not affect results
 
 
@@ -109,6 +117,8 @@ class Columns:
         Columns of the weights, costs, labels and diagnostics, by the corresponding attributes of `Sample`.
     taken : dict of str to str
         Interpretation of the columns that samplers add; empty for columns that are ignored.
+    program : str
+        Description of the table of a known program; empty for others.
     """
 
     header: tuple[str, ...]
@@ -117,6 +127,7 @@ class Columns:
     scores: tuple[int, ...] = ()
     fields: Mapping[str, int] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
 
     @property
     def used(self) -> list[int]:
@@ -125,7 +136,12 @@ class Columns:
 
 
 def lay_out(
-    header: Sequence[str], source: str, selection: Selection = ALL, meanings: Mapping[str, str] | None = None
+    header: Sequence[str],
+    source: str,
+    selection: Selection = ALL,
+    meanings: Mapping[str, str] | None = None,
+    ignored: Collection[str] = (),
+    kind: str = "",
 ) -> Columns:
     """Find the coordinates, scores, weights and labels among the columns of a table.
 
@@ -139,6 +155,10 @@ def lay_out(
     meanings : dict of str to str, optional
         Columns that are not coordinates, with the corresponding attributes of `Sample`, or "" for columns to ignore. By
         default, the reserved names and the columns that samplers add.
+    ignored : collection of str, optional
+        Further columns that are ignored unless they are selected.
+    kind : str, optional
+        Description of the table, if the names of its columns do not determine it.
 
     Raises
     ------
@@ -148,8 +168,18 @@ def lay_out(
     """
     taken: dict[str, str] = {}
     if meanings is None:
-        weights = weight_column(header, source, selection)
-        taken = _sampler_columns(header, selection.columns, weights)
+        program = recognized(header)
+        kind = kind or (program.name if program else "")
+        suggested = [name for name in header if may_hold_weights(name)] if program and program.is_weighted else []
+        weights = weight_column(header, source, selection, (*_CERTAIN, *suggested))
+        taken = _sampler_columns(header, selection.columns, weights, ignored)
+        if program:
+            free = [name for name in header if name not in (weights, *(selection.columns or ()))]
+            taken |= program.interpretation(free, has_weights=weights is not None or selection.weights == "none")
+        if kind and weights is not None:
+            taken[weights] = "weights"  # said with the rest
+        if selection.is_joined and LIKELIHOOD in taken.values():
+            raise InputError(f"{source}: {_SCALED_SEPARATELY}")
         meanings = {"chain": "chain", "draw": "draw", "cost": "cost"} | taken
         meanings |= {} if weights is None else {weights: "weights"}
     require_distinct(header, source, unnamed=0 if "" in taken else None)
@@ -167,21 +197,17 @@ def lay_out(
         scores=tuple(scores[k] for k in chosen) if scores else (),
         fields={meaning: position[name] for name, meaning in meanings.items() if meaning and name in position},
         taken=taken,
+        program=kind,
     )
-
-
-def _key(name: str) -> str:
-    """Return a name in lower case, without dots, underscores and blanks."""
-    return re.sub(r"[._ ]", "", name).lower()
 
 
 def may_hold_weights(name: str) -> bool:
     """Return True if a column with this name may contain weights or log weights."""
-    return _key(name) in _WEIGHTS
+    return key(name) in _WEIGHTS
 
 
 def weight_column(
-    names: Sequence[str], source: str, selection: Selection, known: Collection[str] | None = ("weight", ".log_weight")
+    names: Sequence[str], source: str, selection: Selection, known: Collection[str] | None = _CERTAIN
 ) -> str | None:
     """Return the name of the column that contains the weights, or None.
 
@@ -225,14 +251,14 @@ def weight_column(
 
 
 def _is_logarithmic(name: str) -> bool:
-    return _key(name).startswith("log") or _key(name) == "lw"
+    return key(name).startswith("log") or key(name) == "lw"
 
 
-def weights_from(values: NDArray[Any], name: str, source: str) -> NDArray[Any]:
+def weights_from(values: NDArray[Any], name: str, source: str, *, is_told: bool = False) -> NDArray[Any]:
     """Return the weights in a column; log weights are exponentiated.
 
     Exponentiated weights are scaled to the maximum 1, and weights below 1e-100 are set to 0. A warning reports the
-    exponentiation.
+    exponentiation unless ``is_told`` is true.
 
     Raises
     ------
@@ -243,7 +269,8 @@ def weights_from(values: NDArray[Any], name: str, source: str) -> NDArray[Any]:
         return values
     if values.dtype.kind not in "fiu":
         raise InputError(f'{source}: expected real numbers in the log weights "{name}", got {values.dtype}')
-    _tell_taken({name: "log weights, exponentiated"})
+    if not is_told:
+        _tell_taken({name: _EXPONENTIATED})
     logs = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
         weights = np.exp(logs - logs.max(initial=-np.inf, where=~np.isnan(logs)))
@@ -318,14 +345,24 @@ def sample_from_table(
     InputError
         If a value is not valid. The message states the row and the column.
     """
-    _tell_taken(columns.taken)
+    _tell_taken(columns.taken, columns.program)
     places = {name: (k,) for name, k in columns.fields.items()}
+    if LIKELIHOOD in places:
+        order = np.argsort(values[:, places[LIKELIHOOD][0]], kind="stable")
+        values, given = values[order], where
+        fields["weights"] = nested_weights({what: values[:, places.pop(what)[0]] for what in NESTED if what in places})
+
+        def where(row: int) -> str:
+            return given(int(order[row]))
+
     (row_names,) = places.pop(_ROW, (None,))
-    if row_names is not None and not np.array_equal(values[:, row_names], np.arange(1, len(values) + 1)):
+    counted = np.arange(len(values)) + (values[0, row_names] == 1.0 if row_names is not None else 0)
+    if row_names is not None and not np.array_equal(values[:, row_names], counted):
         raise unnamed_column(source, row_names)
     fields |= {name: values[:, k] for name, (k,) in places.items()}
     if "weights" in places:
-        fields["weights"] = weights_from(fields["weights"], columns.header[columns.fields["weights"]], source)
+        name = columns.header[columns.fields["weights"]]
+        fields["weights"] = weights_from(fields["weights"], name, source, is_told=name in columns.taken)
     try:
         return Sample(
             points=values[:, columns.coordinates],
@@ -390,7 +427,8 @@ def unnamed_column(source: str, position: int) -> InputError:
     """Return the error for a column without a name; ``position`` counts from 0."""
     return InputError(
         f"{source}: column {position + 1} has no name; name it, or write the file without row names (pandas: "
-        "index=False, R: row.names=FALSE). Row names are recognized only in the first column and if they are 1, 2, ..."
+        "index=False, R: row.names=FALSE). Row names are recognized only in the first column and if they count "
+        "from 0 or 1"
     )
 
 
@@ -420,7 +458,9 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
     return [position[name] for name in expected]
 
 
-def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weights: str | None) -> dict[str, str]:
+def _sampler_columns(
+    header: Sequence[str], columns: Sequence[str] | None, weights: str | None, ignored: Collection[str]
+) -> dict[str, str]:
     """Return the interpretations of the columns that samplers add.
 
     The interpretation of an ignored column is empty. Columns that the user selects are coordinates.
@@ -428,7 +468,7 @@ def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weigh
     named = {*(columns or ()), weights}
     free = [name for name in header if name not in named]
     is_stan = any(name in _STAN for name in free)
-    found = {name: "" for name in free if name in _OF_SAMPLERS or (is_stan and name.endswith("__"))}
+    found = {name: "" for name in free if name in (*_OF_SAMPLERS, *ignored) or (is_stan and name.endswith("__"))}
     for label, names in _LABELS.items():
         first = next((name for name in names if name in found), None)
         if first is not None and not (label in LABELS and label in header):
@@ -438,7 +478,7 @@ def _sampler_columns(header: Sequence[str], columns: Sequence[str] | None, weigh
     return found
 
 
-def _tell_taken(taken: Mapping[str, str]) -> None:
+def _tell_taken(taken: Mapping[str, str], program: str = "") -> None:
     """Warn how the columns that samplers add were interpreted.
 
     The message does not contain the name of the file, so it is not repeated for every file of a chain.
@@ -447,11 +487,15 @@ def _tell_taken(taken: Mapping[str, str]) -> None:
     if not taken:
         return
     names = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}
-    parts = [f"{names[name]} as {meaning}" for name, meaning in taken.items() if meaning]
+    meanings = {
+        name: _EXPONENTIATED if meaning == "weights" and _is_logarithmic(name) else meaning
+        for name, meaning in taken.items()
+    }
+    parts = [f"{names[name]} as {meaning}" for name, meaning in meanings.items() if meaning]
     ignored = [name for name, meaning in taken.items() if not meaning]
     parts += [f"{listed(ignored)} ignored"] if ignored else []
+    first = f"the table was read as {program}" if program else "some columns are not coordinates"
     warn_user(
-        f"some columns are not coordinates: {', '.join(parts)}. If one of them is a coordinate, list all "
-        "coordinates with columns= (--columns)",
+        f"{first}: {', '.join(parts)}. If one of them is a coordinate, list all coordinates with columns= (--columns)",
         ReadingWarning,
     )

@@ -6,6 +6,7 @@ The levels ``chain`` and ``draw`` of an index are treated as columns.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -191,6 +192,8 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
                 )
     try:
         array: NDArray[Any] = np.asanyarray(draws)
+        if array.dtype.kind == "O" and array.ndim and all(isinstance(each, numbers.Real) for each in array.flat):
+            array = array.astype(np.float64)
     except ValueError:
         raise InputError(f"expected {what} with the same number of coordinates, got rows of different length") from None
     except (TypeError, RuntimeError) as error:  # a tensor that requires its gradient or is on another device
@@ -233,6 +236,7 @@ def from_mapping(
     dims: tuple[str, ...] | None,
     shapes: Mapping[str, tuple[int, ...]] | None,
     selection: Selection,
+    source: str = "",
 ) -> NamedDraws:
     """Convert a dict of arrays to draws by parameter.
 
@@ -243,7 +247,7 @@ def from_mapping(
     InputError
         If the arrays have different leading axes, if the axes are ambiguous, or if an array may contain weights.
     """
-    source = f"the {type(draws).__name__}"
+    source = source or f"the {type(draws).__name__}"
     arrays = {str(name): _entry(name, values, source) for name, values in draws.items()}
     if not arrays:
         raise InputError(f"{source} of draws is empty; expected one array per parameter")
@@ -410,6 +414,8 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
 
 def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
     values = np.asarray(column)
+    if values.dtype.kind == "O":
+        values = as_array(values, f'column "{name}"')
     kind = getattr(getattr(column, "dtype", None), "kind", values.dtype.kind)
     if values.dtype.kind == "O" and kind in tuple("fiub"):  # nullable numbers of pandas
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))

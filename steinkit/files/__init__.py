@@ -1,4 +1,6 @@
-"""Samples in CSV, NPZ, NPY, Stan CSV, NetCDF and Zarr files.
+"""Samples in files: text tables, NumPy, NetCDF, HDF5 and Zarr.
+
+Text tables include Stan CSV files and the chain files of other programs.
 
 The module `streams` reads and writes bytes. One module per format converts bytes to a `Sample` and back, and
 `read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files. The meaning
@@ -13,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,11 +23,13 @@ import numpy as np
 
 from steinkit.containers.columns import Selection, first_repeated
 from steinkit.errors import InputError, UsageError, listed
+from steinkit.files.chain_files import chain_files, coda_index, derived_beside, naming_of, read_coda, with_live_points
 from steinkit.files.csv_format import read_csv, write_csv
 from steinkit.files.grouped import read_netcdf, read_zarr, write_netcdf
+from steinkit.files.hdf5 import MARK, is_of_sampler, read_hdf5
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
 from steinkit.files.stan import read_stan
-from steinkit.files.streams import Place, is_zarr, name_of, path_of, read_bytes, unpacked, write_bytes
+from steinkit.files.streams import Place, is_zarr, name_of, only_member, path_of, read_bytes, unpacked, write_bytes
 from steinkit.sample import PER_DRAW, Integers, Sample
 
 
@@ -40,11 +45,12 @@ class _Format:
 
 
 FORMATS = {
-    "csv": _Format(read_csv, write_csv, (".csv",), is_binary=False),
+    "csv": _Format(read_csv, write_csv, (".csv", ".txt", ".dat", ".tsv"), is_binary=False),
     "npz": _Format(read_npz, write_npz, (".npz",)),
     "npy": _Format(read_npy, write_npy, (".npy",)),
     "stan": _Format(read_stan, None, is_binary=False),
     "netcdf": _Format(read_netcdf, write_netcdf, (".nc", ".netcdf", ".h5"), has_groups=True),
+    "hdf5": _Format(read_hdf5, None, (".hdf5",), has_groups=True),
     "zarr": _Format(read_zarr, None, (".zarr",), has_groups=True),
 }
 _LEADING_COMMENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)+")
@@ -64,12 +70,12 @@ def read_sample(
     ----------
     source : path, "-" or open file, or a sequence of these
         ``"-"`` is standard input. The files in a sequence, or the files that match a pattern such as ``"fit-*.csv"``,
-        are chains of one sample. The chain labels of the files are kept if they are distinct. Otherwise, chains are
-        numbered from 0. Files compressed by gzip are decompressed.
-    format : {"csv", "npz", "npy", "stan", "netcdf", "zarr"}, optional
-        Format of the file. By default, it is determined by the suffix: .csv, .npz, .npy, .zarr, or .nc, .netcdf and .h5
-        for NetCDF. A .csv file that begins with the comments of Stan is read as Stan CSV. A stream without such a
-        suffix is read as CSV.
+        are chains of one sample. The root of the chains of GetDist, such as ``"chains/run"`` for ``chains/run_1.txt``,
+        or a CODA index denotes all chains. The chain labels of the files are kept if they are distinct. Otherwise,
+        chains are numbered from 0. Files compressed by gzip, and zip files of one table, are decompressed.
+    format : {"csv", "npz", "npy", "stan", "netcdf", "hdf5", "zarr"}, optional
+        Format of the file. By default, it is determined by the suffix .npz, .npy, .zarr, .nc or .netcdf, and otherwise
+        by the content. Text may be a CSV table, a Stan CSV file, a CODA chain, or a chain file of another program.
     columns : sequence of str, optional
         Coordinates to read, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
         read.
@@ -115,7 +121,9 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
         raise UsageError("expected at least one file, got an empty list")
     found: list[Place] = []
     for each in given:
-        found += (matching_files(each) if isinstance(each, str | os.PathLike) else []) or [each]
+        path = path_of(each) if isinstance(each, str | os.PathLike) else None
+        chains = sorted(chain_files(path), key=_by_number) if path else []
+        found += (matching_files(path) if path else []) or chains or [each]
     twice = first_repeated([os.fspath(each) for each in found if isinstance(each, str | os.PathLike)])
     if twice is not None:
         raise UsageError(f"expected different files as chains, got {twice} twice")
@@ -132,12 +140,34 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
         if path is None:
             raise UsageError(f"{name}: expected the path of a Zarr folder, got a stream")
         return read_zarr(path, name, selection, group)
-    data = unpacked(read_bytes(source, binary=form.is_binary), name)
+    data = only_member(unpacked(read_bytes(source, binary=form.is_binary), name), name)
     if not data:
         raise InputError(f"{name} is empty; expected a sample of at least one draw")
-    if format is None and chosen == "csv" and is_stan(data):
-        form = FORMATS["stan"]
-    return form.read(data, name, selection, **({"group": group} if form.has_groups else {}))
+    path = path_of(source)
+    if format is None:
+        chosen = _by_content(data, chosen)
+        form = FORMATS[chosen]
+    options: dict[str, Any] = {"group": group} if form.has_groups else {}
+    if form.read is read_csv:
+        index = None if path is None or format is not None else coda_index(path)
+        if index is not None:
+            return read_coda(data, name, selection, index)
+        data = with_live_points(data, path)
+        options["naming"] = partial(naming_of, path)
+        options["ignored"] = partial(derived_beside, path)
+    elif form.read is read_hdf5:
+        options["path"] = path
+    return form.read(data, name, selection, **options)
+
+
+def _by_content(data: bytes, chosen: str) -> str:
+    """Return the format of a file according to its first bytes, or the chosen format."""
+    if is_of_sampler(data):
+        return "hdf5"
+    if chosen != "csv":
+        return chosen
+    binary = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", MARK: "netcdf"}
+    return next((form for mark, form in binary.items() if data.startswith(mark)), "stan" if is_stan(data) else "csv")
 
 
 def is_stan(data: bytes) -> bool:
@@ -206,7 +236,7 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         if ending in form.endings:
             return known
     path = path_of(place)
-    if path is None or path.is_dir():
+    if path is None or path.is_dir() or standard == "input":
         return "zarr" if path and is_zarr(path) else "csv"
     endings = ", ".join(f"{known} ({' '.join(form.endings)})" for known, form in FORMATS.items() if form.endings)
     raise UsageError(

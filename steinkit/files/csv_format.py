@@ -1,11 +1,12 @@
 """Reading and writing of CSV and similar text tables.
 
-A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons or
-tabs. If the separators are semicolons or tabs, numbers may have decimal commas. The encoding is UTF-8, with or without
-a byte order mark. Lines that begin with ``#`` are comments. A comment after the first row of numbers is an error. If
-there is no header, the last comment is used as the header unless it contains numbers, because `numpy.savetxt` writes
-headers as comments. Blank lines are skipped. If there is only one column, a blank line between rows is an error,
-because it may be a missing value.
+A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons, tabs
+or blanks. If the separators are not commas, numbers may have decimal commas. The encoding is UTF-8, with or without a
+byte order mark. Lines that begin with ``#`` are comments. A comment of numbers after the first row is an error, because
+it may be a draw. If there is no header, the last comment with one name per column is used as the header, because
+`numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see `chain_files`), or the
+columns of a table with blanks are called x1, x2, .... Blank lines are skipped. If there is only one column, a blank
+line between rows is an error, because it may be a missing value.
 
 Spreadsheets interpret cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such column names are therefore
 written with a leading apostrophe, which is removed when the file is read.
@@ -18,9 +19,10 @@ import io
 import os
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,11 +36,12 @@ from steinkit.containers.columns import (
     sample_from_table,
     unnamed_column,
 )
-from steinkit.errors import InputError, UsageError, listed, shortened
+from steinkit.errors import InputError, ReadingWarning, UsageError, listed, shortened, warn_user
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
+_UNNAMED = "the columns have no names and are called {}. To name them, add a header or list them in a comment"
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas inside are not separators, as in theta[1,2]
 _FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
 _MISSING = ("", "NA", "<NA>", "N/A", "NULL", "null", "None")
@@ -53,18 +56,28 @@ class TextTable:
     source : str
         Name of the file, for messages.
     header : list of str
-    separator : str
+    separator : str or None
+        Separator of the cells; None for blanks.
     comments : list of str
         The comments before the header.
     lines : iterator of (int, str)
         The remaining lines, with their line numbers.
+    ignored : tuple of str
+        Columns that are not parameters.
+    kind : str
+        Description of the table, if its names are in another file.
+    is_unnamed : bool
+        True if the columns have no names.
     """
 
     source: str
     header: list[str]
-    separator: str
+    separator: str | None
     comments: list[str]
     lines: Iterator[tuple[int, str]]
+    ignored: tuple[str, ...] = ()
+    kind: str = ""
+    is_unnamed: bool = False
 
     def rows(self, used: Sequence[int], names: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return the values of all rows, and the line number of each row.
@@ -87,8 +100,8 @@ class TextTable:
             if text.isspace():
                 blank = blank or line
                 continue
-            if text.startswith("#"):
-                if line_numbers:
+            if text.lstrip().startswith("#"):
+                if line_numbers and all(map(_is_number, self._cells(text.lstrip(" #"), line))):
                     raise InputError(f"{self.source}, line {line} is a comment after a row of numbers; delete it")
                 continue
             if blank and len(names) == 1:
@@ -110,7 +123,7 @@ class TextTable:
         return table, line_numbers.tolist()
 
     def _cells(self, text: str, line: int) -> list[str]:
-        if '"' not in text:
+        if '"' not in text or self.separator is None:
             return text.split(self.separator)
         try:
             return next(csv.reader([text], delimiter=self.separator, skipinitialspace=True, strict=True))
@@ -134,8 +147,33 @@ class TextTable:
             )
 
 
-def open_table(data: bytes, source: str) -> TextTable:
+class Naming(NamedTuple):
+    """Names of the columns of a table without a header, from another file.
+
+    Attributes
+    ----------
+    header : list of str
+    ignored : tuple of str
+        Columns that are not parameters.
+    kind : str
+        Description of the table.
+    """
+
+    header: list[str]
+    ignored: tuple[str, ...] = ()
+    kind: str = ""
+
+
+def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] = lambda width: None) -> TextTable:
     """Read the header of a text file.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Name of the file, for messages.
+    naming : callable, int -> Naming or None
+        Function that returns the names of the columns of a table without a header, given their number.
 
     Raises
     ------
@@ -145,30 +183,62 @@ def open_table(data: bytes, source: str) -> TextTable:
     lines = enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace"), start=1)
     comments: list[str] = []
     line, text = next(lines, (0, ""))
-    while text.startswith("#") or text.isspace():
-        comments += [text[1:].strip()] if text.startswith("#") else []
+    while text.lstrip().startswith("#") or text.isspace():
+        comments += [text.lstrip()[1:].strip()] if text.lstrip().startswith("#") else []
         line, text = next(lines, (0, ""))
     if not text:
         raise InputError(f'{source} is empty; expected a header such as "x1,x2" and one line per draw')
-    between = _QUOTED.sub("", text)
-    table = TextTable(source, [], next((mark for mark in ",;\t" if mark in between), ","), comments, lines)
+    after = list(islice(lines, 2))
+    table = TextTable(source, [], _separator(text, after), comments, chain(after, lines))
     header = table._cells(text, line)
     if all(map(_is_number, header)):
-        names = [name.strip() for name in table._cells(comments[-1], line)] if comments else []
-        if len(names) != len(header) or any(len(name.split()) != 1 or _is_number(name) for name in names):
+        table.lines = chain([(line, text)], table.lines)
+        found = next(filter(None, (_named_in(each, table, len(header)) for each in reversed(comments))), None)
+        found = found or naming(len(header))
+        if found is None and (table.separator is not None or len(header) == 1):
             raise InputError(
                 f'{source}, line {line}: expected a header such as "{",".join(default_names(len(header)))}", got '
                 "numbers; add a header"
             )
-        header, table.lines = names, chain([(line, text)], lines)
+        table.is_unnamed = found is None
+        header, table.ignored, table.kind = found or Naming(list(default_names(len(header))))
+    elif after and after[0][1].startswith("labels,"):  # pandas writes three headers for anesthetic
+        index = table._cells(after[1][1], line) if len(after) > 1 else header
+        header, table.lines = [name or other.strip() for name, other in zip(header, index, strict=False)], lines
     table.header = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in map(str.strip, header)]
     if any("\ufffd" in name for name in table.header):
         raise InputError(f"{source}, line {line} is not UTF-8 text; save the file as UTF-8 or pass its format=")
     return table
 
 
-def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read a sample from CSV with a header and one draw per line.
+def _separator(text: str, after: Sequence[tuple[int, str]]) -> str | None:
+    """Return the separator of the first line of a table, or None for blanks.
+
+    ``after`` contains the next lines.
+    """
+    between, width = _QUOTED.sub("", text), len(text.split())
+    marks = [mark for mark in ",;\t" if mark in between]
+    is_spaced = not marks and all(len(row.split()) > 1 for _, row in after[:1])
+    if width > 1 and (is_spaced or all(map(_is_number, text.split()))):
+        return None
+    return next(iter(marks), ",")
+
+
+def _named_in(comment: str, table: TextTable, width: int) -> Naming | None:
+    """Return the names in a comment, or None if it does not name the columns."""
+    names = [name.strip() for name in table._cells(comment, 0)]
+    fits = len(names) == width and all(len(name.split()) == 1 and not _is_number(name) for name in names)
+    return Naming(names) if fits else None
+
+
+def read_csv(
+    data: bytes,
+    source: str,
+    selection: Selection = ALL,
+    naming: Callable[[int], Naming | None] = lambda width: None,
+    ignored: Callable[[Sequence[str]], Collection[str]] = lambda header: (),
+) -> Sample:
+    """Read a sample from a text table with one draw per line.
 
     Parameters
     ----------
@@ -177,14 +247,41 @@ def read_csv(data: bytes, source: str, selection: Selection = ALL) -> Sample:
         Name of the file, for messages.
     selection : Selection
         Selection of columns. Cells in columns that are not selected may have any content.
+    naming : callable, optional
+        See `open_table`.
+    ignored : callable, list of str -> collection of str, optional
+        Function that returns the columns that are not parameters, given the header.
 
     Raises
     ------
     InputError
         If the table is not valid. The message states the line and the column.
     """
-    table = open_table(data, source)
-    return _sample(table, lay_out(table.header, source, selection))
+    table = open_table(data, source, naming)
+    others = (*table.ignored, *ignored(table.header))
+    layout = lay_out(table.header, source, selection, ignored=others, kind=table.kind)
+    if table.is_unnamed:
+        warn_user(_UNNAMED.format(listed(table.header)), ReadingWarning)
+        if selection.weights is None and len(table.header) > 2:
+            table.lines = _without_weights(table.lines, table.source)
+    return _sample(table, layout)
+
+
+def _without_weights(lines: Iterator[tuple[int, str]], source: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a table, and then check its first column.
+
+    Raises InputError if the first column is never negative and may therefore contain weights.
+    """
+    is_negative = False
+    for each in lines:
+        is_negative = is_negative or each[1].lstrip().startswith("-")
+        yield each
+    if not is_negative:
+        raise InputError(
+            f"{source} has no names of columns, and the first column may contain weights; name the columns in a "
+            "header, or pass weights= (--weights): x1 with --columns x3,x4,... if the columns are weights, -log L and "
+            "parameters, or none if all columns are parameters"
+        )
 
 
 def _sample(table: TextTable, layout: Columns) -> Sample:

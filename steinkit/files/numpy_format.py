@@ -1,9 +1,9 @@
 """Reading and writing of NumPy files.
 
-An NPZ file contains the array ``points`` of shape (n,), (n, d) or (chains, draws, d) and, optionally, ``weights``,
-``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. Arrays with one number per draw have
-shape (n,), or (chains, draws) if ``points`` has three dimensions. An NPY file contains only the points. Python objects
-are never unpickled.
+An NPZ file contains one array per parameter, or the array ``points`` of shape (n,), (n, d) or (chains, draws, d) and,
+optionally, ``weights``, ``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. Arrays with
+one number per draw have shape (n,), or (chains, draws) if ``points`` has three dimensions. An NPY file contains only
+the points. Python objects are never unpickled.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.columns import ALL, Selection, choose, weight_column, weights_from
-from steinkit.errors import InputError, UsageError, did_you_mean, listed
+from steinkit.containers.reading import from_mapping
+from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.streams import damage_reported, require_size
 from steinkit.sample import Sample, default_names, rectangle
 
@@ -27,7 +28,8 @@ _ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "di
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read a sample from an NPZ file.
 
-    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional.
+    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional. Without an array
+    ``points``, a single array with several axes contains the points. Otherwise, there is one array per parameter.
 
     Parameters
     ----------
@@ -39,15 +41,15 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     Raises
     ------
     InputError
-        If the archive is damaged, has no array ``points``, contains an array that may be weights, or contains
-        inconsistent arrays.
+        If the archive is damaged or empty, contains an array that may be weights, or contains inconsistent arrays.
     """
     archive = Archive(data, source)
     if "points" not in archive.names:
-        raise InputError(
-            f'{source}: expected an array "points" of shape (n, d) or (chains, draws, d), got '
-            f"{listed(sorted(archive.names)) or 'no arrays'}"
-        )
+        arrays = {name: archive[name] for name in sorted(archive.names)}
+        if len(arrays) == 1 and next(iter(arrays.values())).ndim > 1:
+            weight_column((), source, selection)
+            return _sample({"points": next(iter(arrays.values()))}, source, selection)
+        return from_mapping(arrays, None, None, selection, source).sample(selection)
     others = sorted(archive.names.difference(_ENTRIES))
     weights = weight_column([*others, *archive.names.intersection(["weights"])], source, selection, ("weights",))
     for name in others:

@@ -16,6 +16,7 @@ import shutil
 import stat
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import IO, Any, NoReturn
 from steinkit.errors import InputError, OutputError, SteinkitError, UsageError, did_you_mean, listed
 
 _MAX_BYTES, _USUAL = "STEINKIT_MAX_BYTES", "4e9"
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _BLOCK = 2**24  # bytes
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -142,6 +143,31 @@ def unpacked(data: bytes, name: str) -> bytes:
         return data
     with damage_reported(f"{name} is a damaged gzip file", "write it again"):
         return _content(gzip.GzipFile(fileobj=io.BytesIO(data)), name)
+
+
+def only_member(data: bytes, name: str) -> bytes:
+    """Return the only file in a zip archive.
+
+    Other data and NPZ archives are returned unchanged.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged, or contains several files.
+    """
+    if not data.startswith(_ZIP):
+        return data
+    with damage_reported(f"{name} is a damaged zip file", "write it again"):
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = [each for each in archive.infolist() if not each.is_dir()]
+        if all(each.filename.endswith(".npy") for each in members):
+            return data
+        if len(members) > 1:
+            raise InputError(
+                f"{name} contains {listed([each.filename for each in members], most=3)}; expected one table"
+            )
+        require_size(members[0].file_size, name)
+        return archive.read(members[0])
 
 
 def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:

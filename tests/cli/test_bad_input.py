@@ -91,7 +91,6 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "arguments", "code", "fragments"),
         [
-            ("draws.dat", _NORMAL, 2, ["'.dat'", "csv"]),
             ("draws.csv", ("--format", "parquet", *_NORMAL), 2, ["'parquet'", "netcdf"]),
             ("draws.csv", ("--columns", "a,q", *_NORMAL), 3, ['"q"', '"a", "b"']),
             ("draws.csv", ("--columns", ",", *_NORMAL), 2, ["columns"]),
@@ -182,7 +181,6 @@ _SCORE = "target = sk.Target(score=lambda x: -x"
         ("def target(x):\n    return x[:, 0]\n", (), 3, ["(4, 2)", "(4,)"]),
         ("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n", (), 3, ["nan", "draw 1", "'b'"]),
         (f"{_SCORE})\n", ("--reference", "3"), 2, ["sampler=", "model.py:target"]),
-        (f"{_SCORE}, names=['b', 'a'])\n", (), 3, ["a, b", "b, a", "--columns"]),
         (f"{_SCORE})\n", ("-p", "mean=0"), 2, ["built-in"]),
     ],
 )

@@ -127,7 +127,7 @@ def test_greek_letters_are_distinct_from_latin_ones() -> None:
         ("1.5,2\n3,4\n", 'line 1: .*"x1,x2"'),
         ("# of a long run\n1.5,2\n3,4\n", "line 2"),
         ("a,a\n1,2\n", 'two columns .*"a"'),
-        (",a\n0,2\n", "column 1 has no name.*index=False.*row.names=FALSE"),
+        (",a\n5,2\n", "column 1 has no name.*index=False.*row.names=FALSE"),
         (",a\n2,2\n1,3\n", "column 1 has no name"),
         ('"",a\none,2\n', "column 1 has no name"),
         ("a,,b\n1,2,3\n", "column 2 has no name"),

@@ -39,9 +39,9 @@ def test_a_stated_format_takes_precedence(form: str, tmp_path: Path, assert_same
 
 
 def test_errors_for_unknown_formats_list_the_known_ones(tmp_path: Path) -> None:
-    for ending in (".dat", ""):
+    for ending in (".xyz", ""):
         with pytest.raises(UsageError, match=rf"'{ending}'.*csv .*npz .*npy .*netcdf "):
-            read_sample(tmp_path / f"s{ending}")
+            write_sample(SAMPLE, tmp_path / f"s{ending}")
     with pytest.raises(UsageError, match=r"csv, npz, npy, stan, netcdf.*'CSV'"):
         write_sample(SAMPLE, tmp_path / "s.csv", format="CSV")
 

@@ -90,7 +90,9 @@ def test_columns_chooses_before_values_are_checked() -> None:
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"draws": CUBE, "note": 1}, '"points".*"draws", "note"'),
+        ({"draws": CUBE, "note": 1}, '"note".*one entry per draw.*single number'),
+        ({"mu": np.ones(4), "tau": np.ones(5)}, r"mu \(4,\).*tau \(5,\)"),
+        ({"mu": np.ones(4), "w": np.ones(4)}, '"w".*--weights'),
         ({"points": CUBE, "score": CUBE}, '"score".*did you mean "scores"'),
         ({"points": CUBE, "weight": np.ones(12)}, '"weight".*--weights'),
         ({"points": CUBE, "weights": np.ones(12), "logw": np.ones(12)}, '"logw", "weights".*--weights'),

@@ -1,0 +1,144 @@
+"""Columns that programs write in addition to the parameters.
+
+A table of a known program is recognized by the names of some of its columns. Its other columns are weights, labels,
+diagnostics, parameters, or values that are ignored, such as the log density of a draw.
+
+Nested sampling [1]_ removes the draw with the lowest likelihood from a set of live points and multiplies the prior
+volume X by about exp(-1 / N), where N is the number of live points. The weight of the removed draw is L (X_before - X).
+Tables without a column of weights contain log X, or N, or the likelihood above which each draw was born. The latter
+determines N: a draw is alive from its birth to its own likelihood [2]_.
+
+References
+----------
+.. [1] J. Skilling (2006), "Nested sampling for general Bayesian computation", Bayesian Analysis 1(4), 833-859.
+.. [2] E. Higson, W. Handley, M. Hobson and A. Lasenby (2019), "Dynamic nested sampling: an improved algorithm for
+   parameter estimation and evidence calculation", Statistics and Computing 29, 891-913.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from steinkit.sample import Floats
+
+LIKELIHOOD, VOLUME, BIRTH, LIVE = NESTED = ("log likelihood", "log volume", "log likelihood at birth", "live points")
+"""Meanings of columns of nested sampling that determine the weights."""
+_NESTED = {
+    LIKELIHOOD: ("logl", "lnl", "loglike", "lnlike", "loglikelihood", "lnlikelihood"),
+    VOLUME: ("logvol", "logvolume", "lnvol", "logx", "lnx", "logpriorvolume", "logpriormass"),
+    BIRTH: ("loglbirth", "lnlbirth", "loglikebirth", "loglikelihoodbirth", "lnlikelihoodbirth"),
+    LIVE: ("nlive", "nlivepoints"),
+}
+_ALSO_NESTED = re.compile(
+    r"log[zx].*|n(call|c|live|iter)|eff|h|information|scale|insert(ion)?_?(order|index)?|boundidx"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Columns of a program.
+
+    Attributes
+    ----------
+    name : str
+        Description of the table in messages.
+    needs : tuple of str
+        Columns that identify the program.
+    ignored : str
+        Regular expression of the columns that are not parameters.
+    meanings : dict of str to str
+        Columns with labels or diagnostics, and the corresponding attributes of `Sample`, or columns that determine the
+        weights, and their meanings in `NESTED`.
+    is_weighted : bool
+        True if the draws always have weights, and a column with a name such as ``logwt`` contains them.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    ignored: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    is_weighted: bool = False
+
+    def interpretation(self, names: Collection[str], *, has_weights: bool) -> dict[str, str]:
+        """Return the meanings of columns that are not parameters.
+
+        The meaning of an ignored column is empty.
+
+        If the draws have weights, columns that determine weights are ignored.
+        """
+        found = {name: "" for name in names if name and re.fullmatch(self.ignored, name)}
+        known = {name: what for name, what in self.meanings.items() if name in names}
+        return found | {name: "" if has_weights and what in NESTED else what for name, what in known.items()}
+
+
+_TURING = (
+    r"lp|logprior|loglikelihood|logjoint|n_steps|is_accept|is_adapt|acceptance_rate|log_density|le|log_evidence|"
+    r"(max_)?hamiltonian_energy(_error)?|tree_depth|numerical_error|(nom_)?step_size|elapsed|eval_num"
+)
+_PROGRAMS = (
+    Program("a chain of GetDist or Cobaya", ("weight", "minuslogpost"), r"minuslog(post|prior)(__.*)?|chi2(__.*)?"),
+    Program("draws of UltraNest", ("weight", "logl"), "logl"),
+    Program("a chain of CosmoSIS", ("prior", "post"), "prior|post|like|old_post|old_weight", {}, True),
+    Program(
+        "chains of MCMCChains.jl",
+        ("iteration", "chain"),
+        _TURING,
+        {"iteration": "draw", "numerical_error": "divergent", "hamiltonian_energy": "energy"},
+    ),
+    Program("chains of coda", ("CHAIN", "ITER"), "", {"CHAIN": "chain", "ITER": "draw"}),
+    Program("a chain of BayesianTools", ("LP", "LL", "LPr"), "LP|LL|LPr"),
+    Program("draws of bilby", ("log_likelihood", "log_prior"), "log_likelihood|log_prior"),
+    Program("draws of brms", ("lprior", "lp__"), "lprior"),
+)
+
+
+def key(name: str) -> str:
+    """Return a name in lower case, without dots, underscores and blanks."""
+    return re.sub(r"[._ ]", "", name).lower()
+
+
+def recognized(header: Sequence[str]) -> Program | None:
+    """Return the program that wrote a table, or None.
+
+    For nested sampling without a column of weights, the meanings contain the columns that determine the weights.
+    """
+    places = {what: [name for name in header if key(name) in keys] for what, keys in _NESTED.items()}
+    if places[LIKELIHOOD] and any(places[what] for what in NESTED[1:]):
+        found = {names[0]: what for what, names in places.items() if names}
+        others = [name for name in header if name not in found and _ALSO_NESTED.fullmatch(key(name))]
+        return Program("nested sampling", (), "|".join(map(re.escape, others)), found, True)
+    return next((each for each in _PROGRAMS if set(each.needs) <= set(header)), None)
+
+
+def nested_weights(columns: Mapping[str, Floats]) -> Floats:
+    """Return the weights of draws of nested sampling, with maximum 1.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray, shape (n,)
+        The log likelihood in increasing order, and one of the other meanings in `NESTED`.
+    """
+    likelihood = columns[LIKELIHOOD]
+    if VOLUME in columns:
+        volume = columns[VOLUME]
+    else:
+        alive = columns[LIVE] if LIVE in columns else live_points(likelihood, columns[BIRTH])
+        volume = -np.cumsum(1.0 / np.maximum(alive, 1.0))
+    before = np.concatenate([[0.0], volume[:-1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = likelihood + before + np.log(-np.expm1(np.minimum(volume - before, 0.0)))
+    return np.asarray(np.exp(logs - logs.max()))
+
+
+def live_points(likelihood: Floats, birth: Floats) -> Floats:
+    """Return the number of live points at the death of each draw.
+
+    Draw k of the sorted log likelihoods dies after k other draws. It competes with the draws that were born below its
+    likelihood.
+    """
+    born = np.searchsorted(np.sort(birth), likelihood)
+    return np.asarray(born - np.arange(len(likelihood)), dtype=np.float64)

@@ -1,0 +1,155 @@
+"""Chain files with the names of their columns in other files.
+
+- Files ``root_1.txt`` and ``root.1.txt`` of GetDist, CosmoMC, MontePython and Cobaya, and ``root.txt`` of MultiNest and
+  PolyChord, contain weights, -log L (twice that for nested sampling) and parameters [1]_. The names are in
+  ``root.paramnames``, with ``*`` after the names of derived parameters, or in ``rootparams.json`` (PyMultiNest). The
+  headers of Cobaya name all columns, and ``root.updated.yaml`` states which of them have a prior.
+- Files ``root_dead-birth.txt`` of PolyChord and MultiNest contain parameters, log L, and log L at birth. The live
+  points at the end of the run are in ``root_phys_live-birth.txt``. Files ``root-post_equal_weights.dat`` of MultiNest
+  contain parameters and log L.
+- A CODA chain of BUGS or JAGS contains the iterations and values of one parameter after the other. Its index contains
+  the names, and the first and last line of each parameter [2]_.
+
+References
+----------
+.. [1] A. Lewis (2019), "GetDist: a Python package for analysing Monte Carlo samples", arXiv:1910.13970.
+.. [2] M. Plummer, N. Best, K. Cowles and K. Vines (2006), "CODA: convergence diagnosis and output analysis for MCMC",
+   R News 6, 7-11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from steinkit.containers.columns import Selection, lay_out, sample_from_table
+from steinkit.errors import InputError
+from steinkit.files.csv_format import Naming, open_table
+from steinkit.files.streams import parse_json, read_bytes
+from steinkit.sample import Sample, default_names
+
+_DEAD, _LIVE = "dead-birth", "phys_live-birth"
+_PART = re.compile(r"([._]\d+|_?(dead|phys_live)(-birth)?|_?equal_weights|post_equal_weights)\Z")
+_CODA_CHAIN = re.compile(r"(.*?)(?:chain)?\d+\.(?:txt|out)", re.IGNORECASE)
+_CODA_INDEX = re.compile(r"(.*?)(?:index\.txt|\.ind)", re.IGNORECASE)
+
+
+def chain_files(path: Path) -> list[str]:
+    """Return the chains of a CODA index, or of the root of GetDist files.
+
+    The list is empty for other paths.
+    """
+    found = _CODA_INDEX.fullmatch(path.name)
+    if found and path.is_file():
+        pattern = re.compile(rf"{re.escape(found[1])}(chain)?\d+\.(txt|out)", re.IGNORECASE)
+    elif not path.exists():
+        pattern = re.compile(rf"{re.escape(path.name)}[._]\d+\.txt")
+    else:
+        return []
+    return [str(each) for each in path.parent.glob("*") if pattern.fullmatch(each.name)]
+
+
+def coda_index(path: Path) -> Path | None:
+    """Return the index of a CODA chain, or None."""
+    chain = _CODA_CHAIN.fullmatch(path.name)
+    if chain is None or not path.is_file():
+        return None
+    pairs = ((each, _CODA_INDEX.fullmatch(each.name)) for each in path.parent.iterdir())
+    return next((each for each, index in pairs if index and index[1].lower() == chain[1].lower()), None)
+
+
+def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sample:
+    """Read a chain of BUGS or JAGS, with the index of its parameters.
+
+    Raises
+    ------
+    InputError
+        If the index is not valid, or the parameters have different iterations.
+    """
+    spans = {}
+    for line in read_bytes(index, binary=True).decode("utf-8", "replace").splitlines():
+        name, *ends = line.split()
+        if len(ends) != 2 or not all(map(str.isdecimal, ends)):
+            raise InputError(f"{index}: expected a name, a first and a last line in each line, got {line!r}")
+        spans[name] = slice(int(ends[0]) - 1, int(ends[1]))
+    names = ["iteration", "value"]
+    rows, lines = open_table(data, source, lambda width: Naming(names[:width])).rows([0, 1], names)
+    parts = [rows[span] for span in spans.values()]
+    if any(not np.array_equal(part[:, 0], parts[0][:, 0]) for part in parts):
+        raise InputError(f"{source}: expected the same iterations for all parameters in {index.name}")
+    layout = lay_out(list(spans), source, selection, {}, kind="a CODA chain")
+    values = np.column_stack([part[:, 1] for part in parts])
+    return sample_from_table(values, layout, source, lambda row: f"line {lines[row]}", draw=parts[0][:, 0])
+
+
+def naming_of(path: Path | None, width: int) -> Naming | None:
+    """Return the names of the columns of a chain file without a header, or None.
+
+    ``width`` is the number of columns.
+
+    Raises
+    ------
+    InputError
+        If the file with the names has more names than there are columns.
+    """
+    names, suffix = _names_beside(path) if path else ([], "")
+    if path is None or not names:
+        return None
+    before, after = ["weight", "-log L"], list[str]()
+    if path.stem.endswith(_DEAD):
+        before, after = [], ["logL", "logL_birth"]
+    elif path.stem.endswith("post_equal_weights"):
+        before, after = [], ["logL"]
+    count = width - len(before) - len(after)
+    if len(names) > count:
+        raise InputError(f"{path}: expected {count} names of parameters in the {suffix} file, got {len(names)}")
+    derived = [name.rstrip("*") for name in names if name.endswith("*")]
+    names = [name.rstrip("*") for name in names] + list(default_names(count)[len(names) :])
+    ignored = (*before[1:], *(after if len(after) == 1 else ()), *derived)
+    return Naming([*before, *names, *after], ignored, f"a chain with names in {suffix}")
+
+
+def _names_beside(path: Path) -> tuple[list[str], str]:
+    """Return the names of parameters, and the suffix of their file."""
+    for stem in dict.fromkeys((path.stem, _PART.sub("", path.stem))):
+        named = path.with_name(f"{stem}.paramnames")
+        if named.is_file():
+            lines = read_bytes(named, binary=True).decode("utf-8", "replace").splitlines()
+            return [line.split()[0] for line in lines if line.strip()], ".paramnames"
+        named = path.with_name(f"{stem}params.json")
+        if named.is_file():
+            return list(map(str, parse_json(read_bytes(named, binary=True), str(named)))), "params.json"
+    return [], ""
+
+
+def derived_beside(path: Path | None, header: Sequence[str]) -> list[str]:
+    """Return the columns that have no prior in ``root.updated.yaml`` of Cobaya."""
+    named = path and path.with_name(f"{_PART.sub('', path.stem)}.updated.yaml")
+    if named is None or not named.is_file():
+        return []
+    text = read_bytes(named, binary=True).decode("utf-8", "replace")
+    block = re.search(r"^params:\n((?:[ ].*\n)*)", text, re.MULTILINE)
+    entries = re.findall(r"^  (\S+):(.*\n(?:    .*\n)*)", block[1] if block else "", re.MULTILINE)
+    return [name for name, content in entries if name in header and "\n    prior:" not in content]
+
+
+def with_live_points(data: bytes, path: Path | None) -> bytes:
+    """Append the live points at the end of a run to a file of dead points.
+
+    Raises
+    ------
+    InputError
+        If the file with the live points is missing. The weights would be biased without them.
+    """
+    if path is None or not path.stem.endswith(_DEAD):
+        return data
+    other = path.with_name(path.name.replace(_DEAD, _LIVE))
+    if not other.is_file():
+        raise InputError(f"{path} contains dead points; copy the live points, {other.name}, to the same folder")
+    dead, live = (text.decode("utf-8", "replace").splitlines() for text in (data, read_bytes(other, binary=True)))
+    widths = {len(line.split()) for line in (dead[0], *live[:1])}
+    kept = max(widths) - (0 if len(widths) == 1 else 2)  # MultiNest adds the log volume and the node
+    return "\n".join(" ".join(line.split()[:kept]) for line in (*dead, *live)).encode()

@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 
 import steinkit as sk
 from steinkit import samplers
+from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
-from steinkit.discrepancy.graph.solvers.first_order import lay_out
-from steinkit.discrepancy.graph.solvers.first_order_kernels import LANES
+from steinkit.discrepancy.graph.solvers.first_order import Iteration
 from steinkit.targets import LogisticRegression, MixturePosterior
 
 SGLD_STEP, SGLD_BATCH = 5e-3, 5
@@ -87,25 +87,19 @@ def cholesky(dim: int, n: int) -> Measured:
 
 
 def sweep(n: int) -> Measured:
-    """Measure an iteration of the first-order method on the programs of five coordinates.
+    """Measure an iteration of the first-order method on the program of a coordinate in five dimensions.
 
-    Each array counts once. Per variable, six vectors of eight lanes are read (y, A'p, the anchor, tau, b, u) and three
-    are written (2 y+ - y, y, A'p). Then 2 y+ - y is read again, and A'p is read and written. Per row, p and its anchor,
-    radius, step and start are read, and p is written. An entry has a value and a column.
+    Each array counts once. Per variable, five numbers are read (y, A'p, the anchor, tau, b) and three are written (2 y+
+    - y, y, A'p). Then 2 y+ - y is read again, and A'p is read and written. Per row, p and its anchor, step and start
+    are read, and p is written. An entry has a value and a column.
     """
-    program = stein_program(*normal(n, 5))
-    layout = lay_out([program.coordinate(j) for j in range(5)], len(program.edge_rows[1]))
-    variables, rows, entries = len(layout.columns.box), len(layout.rows.radius), len(layout.rows.value)
-
-    def lanes(count: int) -> np.ndarray:
-        return np.zeros((count, LANES), np.float32)
-
-    state = kernels.State(*map(lanes, (variables, variables, variables, rows, rows, variables)))
-    steps, weights = np.full((2, LANES), 0.5, np.float32), np.full((SWEEPS, LANES), 0.9, np.float32)
-    run = partial(kernels.halpern_steps, layout.rows, layout.columns, state, steps, weights, np.zeros(1, bool))
-    lane = 4 * LANES
-    moved = variables * 12 * lane + rows * (3 * lane + 16) + entries * 8
-    held = variables * 7 * lane + rows * (2 * lane + 16) + entries * 8
+    state = Iteration(stein_program(*normal(n, 5)).coordinate(0), Settings(1e-3))
+    variables, rows, entries = len(state.y), len(state.p), len(state.rows.value)
+    steps = (each.astype(np.float32) for each in (state.objective, state.tau, state.sigma))
+    weights = np.full(SWEEPS, 0.9, np.float32)
+    run = partial(kernels.halpern_steps, state.rows, *steps, state.iterates, weights, np.zeros(1, bool))
+    moved = variables * 11 * 4 + rows * 5 * 4 + entries * 8
+    held = variables * 6 * 4 + rows * 4 * 4 + entries * 8
     return Measured(n, median_seconds(run) / SWEEPS, moved, machine.triad(held))
 
 

@@ -1,7 +1,7 @@
 """The graph Stein discrepancy, from the graph to the certificate.
 
-The coordinates are solved in portions of eight per thread, because solver `first_order` solves eight coordinates
-together. A solver stores several arrays of n (d + 1) variables per coordinate. If all coordinates were solved at once,
+The coordinates are solved in portions of eight per thread. A solver stores several arrays of n (d + 1) variables per
+coordinate. If all coordinates were solved at once,
 the memory would be many times that of the result. Each portion receives an equal share of the remaining time. Only the
 bracket and the Stein function of each solution are kept.
 """

@@ -32,13 +32,13 @@ import numpy as np
 from steinkit.arguments import require_type
 from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, best_of
 from steinkit.errors import TimeLimitError, UsageError, did_you_mean
-from steinkit.text import alternatives
+from steinkit.text import alternatives, count
 
 if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 PORTION = 8
-"""Number of coordinates per thread that are solved together, which is the number of lanes of solver `first_order`."""
+"""Number of coordinates per thread that are solved together, which limits the memory for their programs."""
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
@@ -98,7 +98,7 @@ class Solver:
         if program.dim > self.most_dimensions:
             others = [solver.name for solver in SOLVERS.values() if solver.most_dimensions >= program.dim]
             raise UsageError(
-                f"solver {self.name} supports one dimension; got a sample of dimension {program.dim}; "
+                f"solver {self.name} supports at most {count(int(self.most_dimensions), 'dimension')}; got {program.dim}; "
                 f"choose {alternatives(others)}"
             )
 
@@ -120,7 +120,7 @@ SOLVERS: dict[str, Solver] = {
         ),
         Solver(
             "first_order",
-            "Four or more dimensions, brackets of 1e-5 and wider: restarted Halpern PDHG for all coordinates at once.",
+            "Four or more dimensions, brackets of 1e-5 and wider: the restarted Halpern PDHG method.",
             "first_order",
         ),
         Solver(

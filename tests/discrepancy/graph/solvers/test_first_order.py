@@ -11,7 +11,6 @@ from support.stein_programs import program_of, proofs, random_program
 import steinkit as sk
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, first_order, highs
-from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 
 
@@ -34,7 +33,6 @@ def test_reference_values(tolerance):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("dim", [2, 5, 9])
 def test_brackets_agree_with_highs(seed, dim):
-    """Nine coordinates take two batches."""
     program = random_program(seed, dim)
     mine = proofs(first_order.solve(program, Settings(1e-3)))
     theirs = proofs(highs.solve(program, Settings(1e-6)))
@@ -146,7 +144,7 @@ LIES = {
     "noise": lambda values: np.random.default_rng(4).standard_normal(values.shape),
     "scaled": lambda values: 3.0 * values,
     "turned": lambda values: -values,
-    "the next coordinate's": lambda values: np.roll(values, 1, axis=1),
+    "the next entry's": lambda values: np.roll(values, 1),
 }
 
 
@@ -156,14 +154,14 @@ def test_wrong_iterates_give_wide_valid_brackets(monkeypatch, lie):
     points = 0.3 * np.random.default_rng(6).standard_normal((50, 5))
     program = program_of(points, -points / 0.09)
     right = proofs(first_order.solve(program, Settings(1e-3)))
-    pdhg_step = kernels.pdhg_step
+    advance = first_order.Iteration.advance
 
-    def lying(rows, columns, state, steps, y, p, lengths):
-        pdhg_step(rows, columns, state, steps, y, p, lengths)
-        y[:], p[:] = LIES[lie](y), LIES[lie](p)
+    def lying(run):
+        advance(run)
+        run.y, run.p = LIES[lie](run.y), LIES[lie](run.p)
 
-    monkeypatch.setattr(kernels, "pdhg_step", lying)
-    monkeypatch.setattr(kernels, "restart", lambda *_: None)
+    monkeypatch.setattr(first_order.Iteration, "advance", lying)
+    monkeypatch.setattr(first_order.Iteration, "restart", lambda _: None)
     answers = first_order.solve(program, Settings(1e-3))
     assert any("stopped at a bracket" in note for answer in answers for note in answer.notes)
     found = proofs(answers)

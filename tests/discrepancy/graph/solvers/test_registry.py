@@ -43,8 +43,7 @@ def test_chain_requires_one_dimension():
     with pytest.raises(sk.UsageError) as caught:
         sk.graph_stein_discrepancy(points, scores=-points, solver="chain")
     assert str(caught.value) == (
-        f"solver chain supports one dimension; got a sample of dimension 2; "
-        f"choose {', '.join(others[:-1])} or {others[-1]}"
+        f"solver chain supports at most 1 dimension; got 2; choose {', '.join(others[:-1])} or {others[-1]}"
     )
 
 

@@ -97,9 +97,9 @@ class Solver:
         """Raise a UsageError if the solver does not support the dimension of the program."""
         if program.dim > self.most_dimensions:
             others = [solver.name for solver in SOLVERS.values() if solver.most_dimensions >= program.dim]
+            most = count(int(self.most_dimensions), "dimension")
             raise UsageError(
-                f"solver {self.name} supports at most {count(int(self.most_dimensions), 'dimension')}; got {program.dim}; "
-                f"choose {alternatives(others)}"
+                f"solver {self.name} supports at most {most}; got {program.dim}; choose {alternatives(others)}"
             )
 
 

@@ -108,7 +108,8 @@ class Density:
     def of(self, points: Floats) -> Floats:
         """Return the log density at any points, shape (n,); -inf where undefined."""
         self.evaluations += len(points)
-        return np.where(self.inside(points), self.target.proposal_log_density(points), -np.inf)
+        values = self.target.proposal_log_density(points)
+        return values if self.bounds is None else np.where(self.inside(points), values, -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
         """Return the log density at draws, shape (n,); raise InputError if not finite."""

@@ -436,13 +436,13 @@ class _Functions:
         return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
 
     def __call__(self, state: State) -> Floats:
-        """Evaluate the functions, shape (n, k)."""
-        z = (state.points - self.centre) / self.scale
+        """Evaluate the functions and return an array of shape (k, n)."""
+        z = np.ascontiguousarray(((state.points - self.centre) / self.scale).T)
         c = np.clip(z, -_CLIP, _CLIP)
-        parts = [c, c * c, z < -1.0, z > 1.0, c[:, self.first] * c[:, self.second]]
+        parts = [c, c * c, z < -1.0, z > 1.0, c[self.first] * c[self.second]]
         if self.spread > 0.0:
-            parts.append(np.clip((state.log_density - self.level) / self.spread, -_HEIGHTS, _HEIGHTS)[:, None])
-        return np.hstack(parts)
+            parts.append(np.clip((state.log_density - self.level) / self.spread, -_HEIGHTS, _HEIGHTS)[None])
+        return np.vstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
         """Return the finding for the k-th function; z > 0 if its mean increased."""
@@ -471,14 +471,14 @@ def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
 
     The p-value is corrected for the number of functions.
     """
-    mean = cloud.shares @ changes
-    parts = (changes - mean) * cloud.shares[:, None]
-    error = np.sqrt(np.einsum("nk,nk->k", parts, parts))
+    mean = changes @ cloud.shares
+    parts = (changes - mean[:, None]) * cloud.shares
+    error = np.sqrt(np.einsum("kn,kn->k", parts, parts))
     z = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
     size = 1.0 / float(cloud.shares @ cloud.shares)
 
     def times(columns: Integers) -> Floats:
-        return long_run_times(np.ascontiguousarray(parts[:, columns].T), cloud.chains)
+        return long_run_times(parts[columns], cloud.chains)
 
     spread = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
     usual = float(np.median(times(spread)))

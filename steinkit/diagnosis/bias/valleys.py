@@ -133,20 +133,23 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
     even = np.linspace(0, n, min(_BINS, n // _FEWEST) + 1).astype(int)
     widest = np.argpartition(-np.diff(where), min(_GAPS, n - 2))[:_GAPS] + 1
     edges = np.union1d(even, widest)
-    counts = np.diff(edges)
     weight = np.add.reduceat(shares, edges[:-1])
     t = np.add.reduceat(shares * where, edges[:-1]) / weight
     mean = np.add.reduceat(shares * slope, edges[:-1]) / weight
-    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # differences of neighbors are not affected by a trend
-    change[edges[:-1]] = 0.0
-    spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
-    window = np.ones(min(_NEIGHBORS, len(t)))
-    spread = np.convolve(spread, window, "same") / np.convolve(np.ones(len(t)), window, "same") / counts
     steps = np.diff(t)
-    log_density, noise = _integral(steps / 8.0, mean, 3.0), _integral(steps**2 / 64.0, spread, 9.0)
+    log_density = _integral(steps / 8.0, mean, 3.0)
     last = len(log_density) - 1
     left, right = _running_peaks(log_density), last - _running_peaks(log_density[::-1])[::-1]
     depth = np.minimum(log_density[left], log_density[right]) - log_density
+    if not (depth > VALLEY_DEPTH).any():
+        return None
+    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # differences of neighbors are not affected by a trend
+    change[edges[:-1]] = 0.0
+    counts = np.diff(edges)
+    spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)
+    window = np.ones(min(_NEIGHBORS, len(t)))
+    spread = np.convolve(spread, window, "same") / np.convolve(np.ones(len(t)), window, "same") / counts
+    noise = _integral(steps**2 / 64.0, spread, 9.0)
     error = np.sqrt(np.maximum(noise - noise[left], noise[right] - noise))
     beyond = np.repeat(1.0 - np.cumsum(weight), 2)[:-1]
     found = (depth > VALLEY_DEPTH) & (depth > clear * error) & (np.minimum(beyond, 1.0 - beyond) > _SHARE)

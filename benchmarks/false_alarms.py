@@ -17,10 +17,11 @@ import argparse
 import time
 import warnings
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from records import add_option, keep
 from right_chains import families
 from scipy.stats import beta
 
@@ -88,6 +89,16 @@ def _rejected(p_values: np.ndarray) -> list[list[float]]:
     return [[float((p <= level).mean()) if len(p) else np.nan for level in LEVELS] for p in made]
 
 
+def counts_of(rows: dict[str, list[Found]]) -> list[dict[str, Any]]:
+    """Return the numbers of samples, of evaluated samples and of rejections of each family, for the record."""
+    records = []
+    for name, found in rows.items():
+        p_values = np.array([each.p_values[0] for each in found if each.judged])
+        at_05, at_01 = (int((p_values <= level).sum()) for level in LEVELS)
+        records.append({"name": name, "samples": len(found), "judged": len(p_values), "at_05": at_05, "at_01": at_01})
+    return records
+
+
 def report(rows: dict[str, list[Found]]) -> None:
     """Return the totals of all families, with intervals."""
     judged = np.array([each.p_values for found in rows.values() for each in found if each.judged])
@@ -109,6 +120,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="families with this in their name")
     parser.add_argument("--target", action="store_true", help="use score and log density, not only scores")
     parser.add_argument("--jobs", type=int, default=2)
+    add_option(parser)
     arguments = parser.parse_args()
     bases = [base for base in dict.fromkeys(map(base_of, families())) if arguments.only in base]
     if arguments.quick:
@@ -120,6 +132,8 @@ def main() -> None:
         rows[name] = found
         print(row(name, found), flush=True)
     report(rows)
+    target = ["--target"] if arguments.target else []
+    keep(arguments.record, "false_alarms", counts_of(rows), [*target, f"--repeats {arguments.repeats}"])
     print(f"({time.perf_counter() - began:.0f} s)")
 
 

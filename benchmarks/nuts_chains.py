@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from false_alarms import HEAD, Found, found_in, report, row
+from false_alarms import HEAD, Found, counts_of, found_in, report, row
 from nuts_models import MODELS, PACKAGES, Model, sampled, software
+from records import add_option, keep
 from right_chains import LAYOUTS
 
 import steinkit as sk
@@ -122,6 +123,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store the samples")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="use stored samples instead of sampling")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write the samples for the tests")
+    add_option(parser)
     arguments = parser.parse_args()
     if not (arguments.judge or arguments.keep or arguments.write):
         parser.error("one of --judge, --keep FOLDER or --write FOLDER is required")
@@ -148,6 +150,8 @@ def main() -> None:
                     print(row(str(fits), rows[str(fits)]), flush=True)
     if rows:
         report(rows)
+        target = ["--target"] if arguments.target else []
+        keep(arguments.record, "nuts_chains", counts_of(rows), ["--judge", *target, f"--seeds {arguments.seeds}"])
 
 
 if __name__ == "__main__":

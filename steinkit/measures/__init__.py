@@ -1,6 +1,6 @@
 """Measures of sample quality by name.
 
-The measures have the same signature, and `score`, `compare`, `curve` and `sweep` use them.
+All measures have the same signature. They are used by `score`, `compare`, `curve` and `sweep`.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
     sliced        sliced graph Stein discrepancy   any dimension    certified bracket
@@ -11,9 +11,9 @@ The measures have the same signature, and `score`, `compare`, `curve` and `sweep
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
     ess           effective sample size            any dimension    an estimate; needs no target
 
-All measures except the last are distances of the sample from its target, so smaller values are better. The effective
-sample size is the number of independent draws with the same precision. It does not detect bias, because it does not
-depend on the target.
+All measures except the last are distances between the sample and its target, so smaller values are better. The
+effective sample size is the number of independent draws with the same precision. It does not detect bias, because it
+does not depend on the target.
 """
 
 from __future__ import annotations
@@ -156,9 +156,9 @@ def find_measure(name: str) -> Measure:
 def default_measure(dim: int, *, operator: object = None) -> str:
     """Return the name of the default measure in a dimension.
 
-    In one and two dimensions, the default is the graph Stein discrepancy, which is the most sensitive measure. In more
-    dimensions, this discrepancy saturates at common sample sizes, and then prefers samples that are too narrow. The
-    sliced discrepancy does not saturate. With an operator other than Langevin's, the default is the graph Stein
+    In one and two dimensions, the default is the graph Stein discrepancy, the most sensitive measure. In higher
+    dimensions, this discrepancy saturates at typical sample sizes and then prefers samples that are too narrow. The
+    sliced discrepancy does not saturate. For operators other than the Langevin operator, the default is the graph Stein
     discrepancy in any dimension.
     """
     return "graph" if dim <= 2 or operator is not None else "sliced"
@@ -170,7 +170,7 @@ def all_options() -> dict[str, Option]:
 
 
 def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
-    """Check that at least one of the chosen measures has each setting.
+    """Check that every setting belongs to at least one of the chosen measures.
 
     Parameters
     ----------
@@ -200,9 +200,9 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings that affect values, as JSON stores them.
+    """Return all settings that affect values, in the form stored in JSON.
 
-    A record contains the fingerprint of an operator in its place.
+    An operator is represented by its fingerprint.
     """
     return {
         name: recorded(option.checked(settings.get(name, option.default)))
@@ -252,7 +252,7 @@ def take_measure(
     """
     measure = find_measure(name)
     if measure.needs == "target" and target is None:
-        raise UsageError(f"measure {name} needs a target, got stored scores only")
+        raise UsageError(f"measure {name} requires a target, got only stored scores")
     given = {**(settings or {}), **changes}
     _require_settings(given)
     notes: tuple[str, ...] = ()

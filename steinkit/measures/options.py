@@ -1,11 +1,11 @@
-"""Measures and their settings as options, and the units of samples.
+"""Settings of the measures as options, and units of the samples.
 
-The options of a measure declare its settings in one place. The options of the command line, the keys of the table [run]
-of a sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from them.
+The settings of each measure are declared once. The command-line options, the keys of the [run] table of a sweep, the
+arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from these declarations.
 
-A single sample is measured in units of its own standard deviations, and so is each independent reference sample.
-Several samples, and the cells of a sweep, share one scale. With a diffusion operator, which is a function of raw
-coordinates, the units are raw.
+A single sample and each of its independent reference samples are measured in units of their own standard deviations. If
+several samples are compared, or the cells of a sweep, all share one scale. Diffusion operators are functions of the raw
+coordinates, so raw units are used with them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNIT_WORDS = ("own", "reference", "raw")
 def imported(path: str) -> Callable[..., Any]:
     """Return a function that imports and calls a function of steinkit.
 
-    The argument "module.name" states the function, which is imported in the first call.
+    The argument "module.name" identifies the function, which is imported at the first call.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -115,9 +115,9 @@ def _units(value: Any) -> Any:
 
 
 def recorded(value: Any) -> Any:
-    """Return a value as JSON stores it.
+    """Convert a value to a form that JSON can store.
 
-    Arrays become lists, infinity becomes None, and other objects become their repr.
+    Arrays are converted to lists, infinity to None, and other objects to their repr.
     """
     if isinstance(value, np.ndarray | list | tuple):
         return [recorded(each) for each in np.asarray(value).tolist()]
@@ -181,7 +181,7 @@ _SHARED = {
 
 
 def shared(*names: str) -> dict[str, Option]:
-    """Return options that several measures have, by name."""
+    """Return the options that several measures have in common, by name."""
     return {name: _SHARED[name] for name in names}
 
 
@@ -223,12 +223,12 @@ class Measure:
 
     @property
     def has_bracket(self) -> bool:
-        """True if its values have a bracket."""
+        """True if the values have brackets."""
         return self.claim != "estimated"
 
     @property
     def preference(self) -> str:
-        """Text on the better values, such as "smaller is better"."""
+        """Text that states which values are better, such as "smaller is better"."""
         return f"{'smaller' if self.smaller_is_better else 'larger'} is better"
 
     @property
@@ -238,14 +238,14 @@ class Measure:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """All settings that the measure refuses, with the reasons."""
+        """All settings that the measure rejects, with reasons."""
         if self.needs == "draws" or "operator" in self.options:
             return self.refuses
         reason = f"measure {self.name} supports only the Langevin operator; operator= is for graph and ksd"
         return {"operator": reason, **self.refuses}
 
     def take(self, sample: Sample, target: Target | None, given: Mapping[str, Any]) -> Measurement:
-        """Measure a sample with those of the given settings that the measure has.
+        """Measure a sample, using only the given settings that apply to this measure.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class Measure:
 def units_of_one(
     sample: Sample, target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[UnitsLike, tuple[str, ...]]:
-    """Return the units of a single sample, and notes on them.
+    """Return the units of a single sample, and notes about them.
 
     Raises
     ------
@@ -285,11 +285,11 @@ def units_of_one(
 def units_of_several(
     samples: Iterable[Sample], target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[Units | None, tuple[str, ...]]:
-    """Return the common scale of samples, and notes on it.
+    """Return the common scale of several samples, and notes about it.
 
-    The scale is None without samples.
+    The scale is None if there are no samples.
 
-    If the target has no sampler, the scale is that of the first sample without constant coordinates.
+    If the target has no sampler, the scale of the first sample without constant coordinates is used.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def units_of_several(
 
 
 def read_units(path: str | os.PathLike[str]) -> Any:
-    """Return a word for units, or the units in a JSON file.
+    """Return the name of predefined units, or the units read from a JSON file.
 
     The file contains a scale, or a result with the key "units".
 
@@ -345,7 +345,7 @@ def read_units(path: str | os.PathLike[str]) -> Any:
 def _constant(sample: Sample) -> list[str]:
     """Return the names of constant coordinates.
 
-    These coordinates are equal in all draws with positive weight.
+    A coordinate is constant if it has the same value in all draws with positive weight.
     """
     points = sample.points if sample.weights is None else sample.points[sample.weights > 0.0]
     return [sample.names[j] for j in np.flatnonzero((points == points[0]).all(axis=0))]

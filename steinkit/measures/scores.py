@@ -1,4 +1,4 @@
-"""Report of a sample: its verdict, its measures, and references."""
+"""Scores of a single sample, with its verdict and reference values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CHANCE = (
 
 @dataclass(frozen=True, eq=False)
 class Scores(Result):
-    """Measures of a sample, and its verdict.
+    """Measures of a sample and its verdict.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class Scores(Result):
 
     @property
     def units(self) -> Units | None:
-        """Units of the measures, or None if no measure has units."""
+        """Units of the measures; None if no measure has units."""
         return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
     @property
     def sample_name(self) -> str:
-        """Name of the sample in sentences."""
+        """Name of the sample used in sentences."""
         return "the sample" if self.origin is None else self.origin.sample
 
     def reference(self, each: Measurement) -> Reference | None:
@@ -74,7 +74,7 @@ class Scores(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as a JSON document.
 
-        The item "reference" contains the reference of the first measure that has one.
+        The key "reference" refers to the first measure with a reference.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Scores of samples: their measures, references and verdicts."""
+"""Measures, references and verdicts of samples."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 
 LEVEL = 0.01
-"""Default level. A verdict rejects samples with a smaller p-value."""
-_REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by far more
+"""Default level. Samples with a smaller p-value are rejected."""
+_REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by much more than this
 
 
 class Judgement(NamedTuple):
-    """The verdict on a sample, or the reason why there is none.
+    """Verdict on a sample, or the reason why it is missing.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Judgement(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings of the verdict, or on its absence."""
+        """Warnings from the verdict, or a warning that it is missing."""
         if self.unjudged is not None:
             return (Caution(f"there is no verdict: {self.unjudged}"),)
         return self.verdict.warnings if self.verdict is not None and self.verdict.enough_draws else ()
@@ -89,7 +89,7 @@ class ComparedSample:
 
     @property
     def draws(self) -> int:
-        """Number of draws, or 0 if these could not be read."""
+        """Number of draws, or 0 if the draws could not be read."""
         return 0 if self.sample is None else len(self.sample)
 
     @property
@@ -99,12 +99,12 @@ class ComparedSample:
 
     @property
     def reasons(self) -> str:
-        """Reasons of the missing measures."""
+        """Reasons why measures are missing."""
         return "; ".join(f"{measure}: {error}" for measure, error in self.errors.items())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings of the measures and of the verdict."""
+        """Warnings from the measures and the verdict."""
         taken = (note for each in self.measurements.values() for note in each.warnings)
         return (*taken, *Judgement(self.verdict, self.unjudged).notes)
 
@@ -112,7 +112,7 @@ class ComparedSample:
 class Scored(NamedTuple):
     """Samples with their results.
 
-    The results include the values of exact samples by measure, and the reasons of missing values.
+    The results include the values of exact samples for each measure, and reasons for missing values.
     """
 
     samples: list[ComparedSample]
@@ -122,7 +122,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class Judging:
-    """Options of the verdicts on samples.
+    """Options for computing verdicts.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Judging:
         require_sensible(self.level, self.matters, self.looks)
 
     def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
-        """Return the verdict on a sample, or the reason why there is none.
+        """Return the verdict on a sample, or the reason why it is missing.
 
         Parameters
         ----------
@@ -186,9 +186,7 @@ def score_sample(
 ) -> Scores:
     """Compute the measures and the verdict of a sample.
 
-    Exact samples are measured for reference.
-
-    If the verdict or a reference fails, a warning states the reason.
+    Exact samples are also measured for reference. If computing the verdict or a reference fails, a warning states why.
 
     Parameters
     ----------
@@ -237,9 +235,7 @@ def score_samples(
 ) -> Scored:
     """Compute the measures and the verdicts of samples.
 
-    Exact samples are measured for reference.
-
-    The exact samples have the effective sizes of the samples. See `score_sample`.
+    Exact samples with the same effective sizes are also measured for reference. See `score_sample`.
 
     Raises
     ------
@@ -252,7 +248,7 @@ def score_samples(
     steps = len(samples) * len(measures)
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
     found: list[ComparedSample] = []
-    several = len(samples) > 1  # for one sample, the measures report the progress
+    several = len(samples) > 1  # with a single sample, the measures show the progress bar
     own = {**settings, "progress": not several and settings.get("progress", False)}
     with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
         for name, each in samples.items():
@@ -297,7 +293,7 @@ def score_samples(
 
 
 def require_sampler(target: Target | None, settings: Settings) -> Target:
-    """Return the target if exact samples can be drawn from it within the bounds.
+    """Return the target if it can generate exact samples within the bounds.
 
     Raises
     ------
@@ -314,16 +310,16 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
 def _reference(
     measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Settings
 ) -> Reference:
-    """Measure exact samples of n effective draws.
+    """Measure exact samples with n effective draws.
 
-    The settings are the same as for the measured samples. The tolerance is at least 1e-3.
+    The settings are the same as for the measured samples, except that the tolerance is at least 1e-3.
     """
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
     shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
-    if units is not None:  # if a sample is measured in its own units, the exact samples are measured in theirs
+    if units is not None:  # if a sample is measured in its own units, so is each exact sample
         shared["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=shared)
     progress = settings.get("progress", False)

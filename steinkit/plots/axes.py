@@ -1,10 +1,10 @@
-"""Style of all figures, and output as SVG.
+"""Style shared by all figures, and SVG output.
 
 The style includes colors, fonts, axes, legends and labels.
 
-The colors come from the palette of Okabe and Ito (2008) or resemble it. Markers, dashes and hatches repeat the
-information for curves that cross and for print in gray. Figures are narrow and their fonts are large, because pages are
-also read on screens that are 390 pixels wide.
+The colors are taken from, or resemble, the palette of Okabe and Ito (2008). Markers, dashes and hatches distinguish
+curves that cross, also when printed in grayscale. Figures are narrow with large fonts, so they remain legible on
+screens that are 390 pixels wide.
 
 References
 ----------
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-WIDTH = 5.2  # in inches; letters remain legible if the figure is shown 390 pixels wide
+WIDTH = 5.2  # in inches; text remains legible if the figure is shown 390 pixels wide
 BLUE, RED, GRAY, DARK = "#0072B2", "#D55E00", "0.74", "0.35"
 HATCH, ALPHA = "////", 0.6
 STYLE: Any = {
@@ -47,13 +47,13 @@ STYLE: Any = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may contain $
 }
-_LONG_LABEL = 26  # number of letters of a legend in two columns
+_LONG_LABEL = 26  # largest number of characters in a legend with two columns
 _LEGEND_DROP = 0.5  # in inches below the axis, clear of its label
-_CROWDED = 20.0  # ratio of the limits of an axis; below it, ticks at 1, 2 and 5 times powers of ten fit
+_CROWDED = 20.0  # ratio of the axis limits; below it, there is room for ticks at 1, 2 and 5 times powers of ten
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a drawing function, so that it applies `STYLE`."""
+    """Decorate a drawing function to apply `STYLE`."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +66,7 @@ def in_style(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any:
-    """Return the Axes, or those of a new pyplot figure of this size in inches."""
+    """Return the given Axes, or the Axes of a new pyplot figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -76,7 +76,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 @in_style
 def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
-    """Return a figure of this size in inches, drawn by ``draw(ax=...)``.
+    """Return a figure of the given size in inches, drawn by ``draw(ax=...)``.
 
     The figure is not registered with pyplot.
     """
@@ -90,7 +90,7 @@ def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
 def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
     """Split Axes of a grid into two rows, and return the lower Axes.
 
-    Both rows have the same horizontal axis.
+    The rows share the horizontal axis.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
     """Add a legend below the label of the horizontal axis.
 
-    By default, it lists the labeled artists, each label once.
+    By default, the legend lists every labeled artist; repeated labels are listed once.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -130,9 +130,9 @@ def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
 
 
 def logarithmic(ax: Any, which: str) -> None:
-    """Make axes "x", "y" or "xy" logarithmic, with few labels.
+    """Make the x axis, the y axis or both axes logarithmic, with few tick labels.
 
-    Labels are plain numbers. This function must be called after drawing.
+    Tick labels are plain numbers. Call this function after drawing.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -150,7 +150,7 @@ _DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (
 
 
 class Look(NamedTuple):
-    """Color, marker and dash pattern of a curve, as arguments of matplotlib.
+    """Color, marker and dash pattern of a curve, as arguments for matplotlib.
 
     Parameters
     ----------
@@ -174,11 +174,11 @@ class Look(NamedTuple):
 
 
 def look(number: int) -> Look:
-    """Return the color, marker and dashes of one of several curves.
+    """Return the color, marker and dash pattern of the curve with a given number.
 
-    Any two of the first five colors differ in hue, also for readers with protanopia or deuteranopia. They also differ
-    in lightness, for print in gray. Colors repeat after five curves, and pairs of marker and dashes repeat after 56
-    curves.
+    The first five colors differ in hue, even for readers with protanopia or deuteranopia. They also differ in
+    lightness, so they remain distinct in grayscale. Colors repeat after five curves, and combinations of marker and
+    dash pattern after 56.
 
     Parameters
     ----------
@@ -208,15 +208,15 @@ def look(number: int) -> Look:
 
 
 def wrapped(name: str, longest: int) -> str:
-    """Wrap a label into at most three lines of this number of letters.
+    """Wrap a label to at most three lines of the given width.
 
-    The middle of a longer label is omitted.
+    If the label is too long, its middle is omitted.
     """
     return "\n".join(textwrap.wrap(shortened(name, 3 * longest), longest))
 
 
 def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None, longest_name: int = 24) -> None:
-    """Draw a bar per coordinate, with the largest bar on top.
+    """Draw one bar per coordinate, with the largest bar at the top.
 
     Error bars are certified brackets.
 
@@ -243,16 +243,16 @@ def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None,
 
 
 _RASTER = 170  # dots per inch of scatter plots inside the SVG
-_MANY_MARKS = 300  # a scatter plot with more markers becomes an image
+_MANY_MARKS = 300  # scatter plots with more markers are rasterized
 
 
 def svg(figure: Figure) -> bytes:
-    """Return a figure as SVG on white.
+    """Return a figure as SVG with a white background.
 
-    Equal figures give the same bytes.
+    Identical figures produce identical bytes.
 
-    Letters are stored as outlines, so they are the same on every machine. A scatter plot of many points becomes an
-    image inside the SVG.
+    Text is stored as outlines, so it looks the same on every machine. Scatter plots with many points are rasterized
+    within the SVG.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures of convergence curves with their rates, and of rankings of samples."""
+"""Figures of convergence curves and of rankings of samples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def curve(
     Both axes are logarithmic.
 
     A dotted line through the first value shows the rate n^-1/2 of independent draws. Vertical lines are certified
-    brackets, and a band is the bootstrap interval over replicates.
+    brackets, and the band is a bootstrap interval over replicates.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def curve(
 def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot the ranking of samples with their certified brackets.
 
-    A band shows the range of independent samples.
+    The band shows the range of values of independent samples.
 
-    Samples that the measure does not rank come last and are drawn as gray rings.
+    Samples without a rank are placed last and drawn as gray rings.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 10  # number of quantities
-_LONGEST = 24  # number of letters of a name
+_LONGEST = 24  # largest number of characters in a name
 _SHIFT = 0.16  # distance, in rows, between the values before and after repair
 
 
@@ -25,7 +25,7 @@ _SHIFT = 0.16  # distance, in rows, between the values before and after repair
 def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
     """Plot the ten largest biases with their margins of error.
 
-    The biases of means are on the left, and those of standard deviations are on the right.
+    The left panel shows biases of means, and the right panel shows biases of standard deviations.
 
     Hollow gray markers indicate margins that are not reliable.
 
@@ -129,16 +129,15 @@ def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
     return ax
 
 
-_CHANCE = 2.0  # in standard errors; about the 95 % point of a normal distribution
+_CHANCE = 2.0  # in standard errors; half-width of a 95 % interval of a normal distribution
 
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
-    """Plot the findings of a verdict, with the largest one on top.
+    """Plot the findings of a verdict, with the largest at the top.
 
-    The findings are in standard errors, with 95 % intervals.
-
-    The gray band is the range that chance explains. For a verdict without findings, the figure contains a note.
+    Findings are shown in standard errors, with 95 % intervals. The gray band is the range that is consistent with
+    chance. If the verdict has no findings, the figure contains a note instead.
 
     Parameters
     ----------

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 Standard: TypeAlias = Reference | Verdict | None
 
 TOO_MANY, TOO_FEW = "too many draws", "too few draws"
-_HALF = 0.5  # fraction of the discrepancy that is assumed for exact samples if their values are not known
+_HALF = 0.5  # assumed ratio of the exact samples' discrepancy to that of the sample if their values are unknown
 
 
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
-    """Return the ratio R / D of exact samples to the sample, at most 1.
+    """Return the ratio R / D, capped at 1.
 
     The discrepancy of exact samples is R, and that of the sample is D.
 
@@ -82,9 +82,9 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """Return the smallest h of the draws that contribute the excess.
+    """Return the smallest h among the draws that account for the excess.
 
-    The result is infinite if there is no excess.
+    If there is no excess, the result is infinite.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def draws(
     reference: Standard = None,
     legend: bool = True,
 ) -> Axes:
-    """Plot the draws, and mark where there are too many or too few.
+    """Plot the draws and mark regions with too many or too few draws.
 
     The axes are the two coordinates that contribute most.
 
@@ -290,10 +290,9 @@ def draws_with_density(
 ) -> Axes:
     """Plot the draws over contours of the target.
 
-    The contours enclose 50, 90 and 99 % of the target's mass.
-
-    The contours require two dimensions and a log density. Otherwise, only the draws are shown, as by `draws`. The
-    density is evaluated near the draws, so modes that are far from them are missing.
+    The contours enclose 50, 90 and 99 % of the target's mass. They require two dimensions and a log density; otherwise,
+    only the draws are shown, as in `draws`. The density is evaluated only near the draws, so distant modes are not
+    shown.
 
     Parameters
     ----------
@@ -334,7 +333,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
 
     The result is x, y and the log density, shape (y, x). The grid contains the mass of the target.
 
-    A box around the draws is doubled, at most eight times, until the density is negligible at its sides.
+    A box around the draws is doubled up to eight times, until the density on its boundary is negligible.
     """
     if points.shape[1] != 2 or not target.has_log_density:
         return None
@@ -345,7 +344,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
         low, high = np.maximum(low - margin, bounds[:, 0]), np.minimum(high + margin, bounds[:, 1])
         *_, values = _grid(target, low, high)
         if not -math.inf < values.max() < math.inf:
-            return None  # the density has a pole, or no mass near the draws
+            return None  # the density has a pole, or negligible mass near the draws
         large = values > values.max() - _FALL
         kept = [np.flatnonzero(large.any(axis=axis)) for axis in (0, 1)]
         at_low, at_high = ([k[end] == edge for k in kept] for end, edge in ((0, 0), (-1, _POINTS - 1)))
@@ -357,9 +356,9 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
 
 
 def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return midpoints of cells and the log density at them.
+    """Return the midpoints of the cells and the log density at these points.
 
-    The midpoints are not at a bound.
+    No midpoint lies on a bound.
     """
     x, y = (low + (np.arange(_POINTS)[:, None] + 0.5) / _POINTS * (high - low)).T
     points = np.column_stack([part.ravel() for part in np.meshgrid(x, y)])
@@ -372,7 +371,7 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # the levels are distinct and slightly lower, because a constant density equals its only level
+    # levels must differ and are slightly lowered, because a constant density would equal its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

@@ -1,4 +1,4 @@
-"""Figures of any result, with captions and alternative texts."""
+"""Figures of any result, with captions and alternative text."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def picture(result: Result) -> Figure:
 
 @singledispatch
 def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the figures of a result, with captions and alternative texts.
+    """Return the figures of a result, with captions and alternative text.
 
     Parameters
     ----------
@@ -125,7 +125,8 @@ def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
     if not found.findings:
         return ()
     caption = (
-        "One line per finding: standard errors from the target, with 95% intervals. Chance explains the gray band."
+        "Each line is a finding: its distance from the target in standard errors, with a 95% interval. "
+        "Values in the gray band are consistent with chance."
     )
     return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)
 
@@ -167,7 +168,7 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
 @figures.register
 def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
     ends = " to ".join(f"{compact(float(found.values[k]))} at {found.n[k]:g} draws" for k in (0, -1))
-    band = " The band is a bootstrap interval over replicates." if found.interval is not None else ""
+    band = " The band is a bootstrap interval over the replicates." if found.interval is not None else ""
     caption = f"Both axes are logarithmic. The dashed line is the rate fitted to the tail.{band}"
     heading = f"{sentence(find_measure(found.measure).title)} against the number of draws"
     return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
@@ -215,7 +216,7 @@ def _of_measure(result: Measurement, sample: str, standard: Standard, target: Ta
 
 
 def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Picture]:
-    """Return bars of the contribution of each coordinate, if there are several."""
+    """Return a bar chart of the contributions if there are several coordinates."""
     terms = result.terms
     if len(terms) < 2:
         return []

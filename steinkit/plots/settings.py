@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 400 pixels
-_FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # color and line style of the two criteria
+_FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles of the two criteria
 _CHOSEN, _OTHER = "#D55E00", "0.7"
-_LINE = 34  # number of letters in a line of a vertical axis label
+_LINE = 34  # largest number of characters per line in the label of a vertical axis
 _MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
 
@@ -39,12 +39,12 @@ def selection(
     measure: str | None = None,
     against: str | None = "ess",
 ) -> Axes:
-    """Plot the settings of a sweep by two measures, with both choices.
+    """Plot two measures of the settings of a sweep, with the choice of each.
 
     The measures are a discrepancy and the effective sample size.
 
-    Lines are medians over the seeds, bands are their bootstrap intervals, and bars are their certified brackets. A star
-    marks the best setting, and rings mark its ties.
+    Lines show medians over the seeds, bands their bootstrap intervals, and bars their certified brackets. A star marks
+    the best setting, and rings mark settings that tie with it.
 
     Parameters
     ----------
@@ -102,10 +102,7 @@ def selection(
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with several values.
-
-    The parameter with the most values is first.
-    """
+    """Return the parameters with several values, starting with the one that has the most."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():
@@ -116,7 +113,7 @@ def most_varied(settings: Iterable[Setting]) -> list[str]:
 def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[float], list[str]]:
     """Return the positions of the settings on the axis of a parameter.
 
-    The function also returns the names of values that are not numbers.
+    The names of non-numeric values are also returned.
     """
     if not all(parameter in row.settings for row in rows):
         known = {name for row in rows for name in row.settings}
@@ -132,14 +129,14 @@ def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[flo
 def _spans(values: Iterable[float], ratio: float) -> bool:
     """Return True if a logarithmic axis is suitable.
 
-    The finite values must be positive and span the ratio.
+    The finite values must be positive, and their range must be at least the given ratio.
     """
     finite = [value for value in values if math.isfinite(value)]
     return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure, and return its choice as text."""
+    """Draw the medians of one measure and return a text about its choice."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
     ax.margins(y=0.1)  # space for the star
@@ -189,7 +186,7 @@ def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[
 def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[int]]:
     """Return the indices of the settings with cells.
 
-    They are grouped by the combination of the other parameters.
+    The indices are grouped by the combination of the other parameters.
     """
     curves: dict[str, list[int]] = {}
     for k, row in enumerate(rows):
@@ -223,7 +220,7 @@ def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
 
 
 def tuning(result: TuningResult, ax: Axes) -> None:
-    """Plot the rank of each setting on each rung, with the best on top.
+    """Plot the rank of each setting on each rung, with the best setting at the top.
 
     The chosen setting is highlighted.
     """
@@ -268,7 +265,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
 
 def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[Picture, ...]:
     """Return the figure of the ranks on each rung."""
-    caption = "Each line is a setting: its rank among those of the rung. The chosen setting is highlighted."
+    caption = "Each line shows the rank of a setting on each rung. The chosen setting is highlighted."
     alt = f"{found.tables()[0].caption}. {found.headline()}."
     return (Picture("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),)
 

@@ -1,6 +1,6 @@
 """Figures of a sliced graph Stein discrepancy, and of moments.
 
-The test function h of a slice depends on the score, and therefore on all coordinates of a draw. A plot of h against one
+The test function h of a slice depends on the score and therefore on all coordinates of a draw. A plot of h against one
 coordinate is a cloud of points, so the figure adds the mean of h in bins of equal weight.
 """
 
@@ -35,10 +35,10 @@ def slice_function(
 ) -> Axes:
     """Plot the test function h of a slice, its mean, and the flow phi.
 
-    Under the target, h has mean 0. The flow phi is the direction in which the draws must move towards the target.
+    Under the target, h has mean 0. The flow phi is the direction in which draws must move to approach the target.
 
     The mean of h also varies in exact samples. Only the bins that contribute to the excess over exact samples are
-    colored, as in `steinkit.plots.draws`. They are orange for too many draws, and hatched blue for too few.
+    colored, as in `steinkit.plots.draws`. Orange bins have too many draws, and hatched blue bins have too few.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
 
 
 def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the edges, mean position, mean of h, and mass of bins.
+    """Return the edges, mean positions, means of h, and masses of bins.
 
-    The bins have about equal weight.
+    The bins have approximately equal weights.
     """
     order = np.argsort(u, kind="stable")
     reached = np.cumsum(weights[order]) - 0.5 * weights[order]
@@ -130,15 +130,15 @@ def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats,
 
 
 _OWN = ("location", "spread")
-_GAP = 1  # number of empty columns between the moments of a coordinate and its pairs
-_SATURATED = 8.0  # in standard errors, at the ends of the color scale
-_WRITTEN = 8  # number of coordinates; with more, only the signs of large values are written
+_GAP = 1  # number of empty columns between the moments of a coordinate and those of its pairs
+_SATURATED = 8.0  # limit of the color scale, in standard errors
+_WRITTEN = 8  # largest number of coordinates for which all values are written, not only the signs of large values
 _LARGE = 3.0  # in standard errors
 
 
 @in_style
 def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot a matrix of all moments in standard errors.
+    """Plot a matrix of all moments, in standard errors.
 
     The values are differences from the moments of the target.
 
@@ -182,7 +182,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
     written = dim <= _WRITTEN
     for i, k in zip(*np.nonzero(np.abs(values) >= (0.0 if written else _LARGE)), strict=True):
         z = values[i, k]
-        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # the colors are equal in gray print
+        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # the colors are equal in grayscale
         ax.text(k, i, text, ha="center", va="center", fontsize=size, color="white" if abs(z) > 0.6 * limit else "0.15")
     ax.set_xticks(np.arange(-0.5, across), minor=True)
     ax.set_yticks(np.arange(-0.5, dim), minor=True)

@@ -2,8 +2,8 @@
 
 A single template renders the statements, figures and tables of results.
 
-A page is one file of HTML and CSS without scripts. Its content security policy forbids scripts and network access. The
-same results give the same bytes.
+A page is a single HTML file with CSS and without scripts. Its content security policy forbids scripts and network
+access. Identical results produce identical bytes.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 
-_LONG = 36  # number of letters; longer cells are wrapped
+_LONG = 36  # largest number of characters; longer cells are wrapped
 _INTERVAL = " interval of the median"
-_MOST_ROWS = 12  # number of coordinates in the table of a sample
-_MOST_MOMENTS = 12  # number of coordinates of a matrix that is legible in a notebook
+_MOST_ROWS = 12  # largest number of coordinates in the table of a sample
+_MOST_MOMENTS = 12  # largest number of coordinates for which a matrix is legible in a notebook
 _PIXELS = 96  # CSS pixels per inch
 
 
@@ -55,7 +55,7 @@ def write_report(
 ) -> None:
     """Write an HTML page about results.
 
-    The page contains their statements, figures and tables, and the information that is needed to reproduce them.
+    The page contains the statements, figures and tables of the results, and the information needed to reproduce them.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Part:
-    """Content of a page for one result."""
+    """Page content for one result."""
 
     source: str
     subject: str
@@ -118,9 +118,9 @@ class Part:
 
     @classmethod
     def of(cls, source: str, result: Result, target: Target | None) -> Part:
-        """Collect the content of a result.
+        """Collect the page content of a result.
 
-        If the figures cannot be drawn, they are omitted.
+        Figures that cannot be drawn are omitted.
         """
         warnings, pictures = [*result.warnings], tuple[Picture, ...]()
         try:
@@ -145,7 +145,7 @@ def _part(source: Source, target: Target | str | None) -> Part:
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
     """Return the target for figures of the draws.
 
-    The user's code is executed only if it was passed.
+    User code is executed only if it was passed explicitly.
     """
     sample, origin = getattr(result, "sample", None), result.origin
     if sample is None or isinstance(target, Target):
@@ -159,7 +159,7 @@ def _target_of(result: Result, target: Target | str | None) -> Target | None:
 
 
 def _text_of(name: str) -> str:
-    """Return the text of a file of this package."""
+    """Return the text of a file in this package."""
     return resources.files("steinkit.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -191,14 +191,14 @@ def _template(name: str) -> Template:
 def _visible(value: Any) -> Any:
     """Escape control characters of a value.
 
-    The markup of the template is not changed.
+    The template's own markup is not changed.
     """
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """SVG of a figure as a data address, and its size in CSS pixels."""
+    """SVG of a figure as a data URL, and its size in CSS pixels."""
 
     address: str
     width: int
@@ -212,7 +212,7 @@ def _drawing(figure: Figure) -> Drawing:
 
 
 def _column_classes(table: Table) -> list[str]:
-    """Return a CSS class per column.
+    """Return the CSS class of each column.
 
     The class is "number" for right alignment, or "long" for text that may be wrapped.
     """
@@ -227,7 +227,7 @@ def _column_classes(table: Table) -> list[str]:
 
 
 def meanings(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return explanations of the columns."""
+    """Return descriptions of the columns."""
     lead, known = table.columns[0], tomllib.loads(_text_of("columns.toml"))
     found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns]
     found += [(name, "Bootstrap interval over the samples.") for name in table.columns if name.endswith(_INTERVAL)]

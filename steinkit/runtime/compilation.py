@@ -1,11 +1,10 @@
 """Compiled kernels, with a cache and with plain Python as a fallback.
 
 Numba stores machine code in the folder NUMBA_CACHE_DIR. If this is not set, it uses ``__pycache__`` of the module if
-this can be written, and otherwise the cache folder of the user. It compiles a kernel again if the file of the kernel
-changed.
+this can be written, and otherwise the cache folder of the user. A kernel is recompiled if its source file has changed.
 
-**Plain Python.** For a first verdict on a thousand draws, compilation would take several times as long as all other
-work. Inside a block of `small_work`, Python therefore runs kernels that have no machine code in this process or on
+**Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than everything
+else. Inside a block of `small_work`, Python therefore runs kernels that have no machine code in this process or on
 disk. It runs the source itself, or an equivalent function on whole arrays, which is called a twin. The results are
 bit-for-bit identical, because compiled kernels neither reorder nor fuse operations. A process runs plain Python for a
 total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The function
@@ -28,7 +27,7 @@ from numba.extending import overload, register_jitable
 
 from steinkit.errors import during
 
-_MOST_SECONDS = 4.0  # in plain Python per process; compilation for a first score takes as long
+_MOST_SECONDS = 4.0  # in plain Python per process; compiling the kernels for a first score takes about as long
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
@@ -62,20 +61,20 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
 
 array_kernel = partial(kernel, error_model="numpy")
-"""A `kernel` with division by zero that gives infinity or NaN, as in NumPy.
+"""A `kernel` in which division by zero gives infinity or NaN, as in NumPy.
 
-Without a check for zero, loops compile to vector instructions.
+Without checks for zero, loops can be vectorized.
 """
 
 inner_kernel = register_jitable(fastmath=False)
-"""Decorator of a function that kernels call, which is compiled with each of them."""
+"""Decorator for a function that is compiled into each kernel that calls it."""
 
 inner_array_kernel = register_jitable(fastmath=False, error_model="numpy")
-"""Decorator of a function that array kernels call, which is compiled with each of them."""
+"""Decorator for a function that is compiled into each array kernel that calls it."""
 
 
 def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Set the function on arrays that replaces a kernel in plain Python."""
+    """Set the array function that replaces a kernel in plain Python."""
 
     def mark(run: Any) -> Any:
         run.twin = twin
@@ -85,14 +84,14 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def always_compiled(run: Any) -> Any:
-    """Exclude a kernel from plain Python, which would be slower than compilation."""
+    """Exclude a kernel from plain Python because that would be slower than compiling it."""
     run.twin = None
     return run
 
 
 @cache
 def _is_kept(compiled: Any) -> bool:
-    """Return True if machine code of a kernel is cached, for any types of arguments."""
+    """Return True if machine code of a kernel is cached for any argument types."""
     code, folder = compiled.py_func.__code__, compiled.stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*{code.co_name}-{code.co_firstlineno}.*.nbi"))
 
@@ -114,7 +113,7 @@ def small_work(seconds: float) -> Iterator[None]:
 
 
 def compile_from_now_on() -> None:
-    """Compile all further kernels of this process."""
+    """Compile all kernels that this process uses from now on."""
     _left["seconds"] = 0.0
 
 

@@ -1,13 +1,13 @@
 """Deadlines, interrupts and threads of long computations.
 
-The function `time_limit` sets a deadline for a call and for all calls inside it. The earliest deadline applies. The
-deadline is observed in three ways:
+The function `time_limit` sets a deadline for a call and for all calls inside it. If deadlines are nested, the earliest
+applies. The deadline is observed in three ways:
 
 * Python code calls `require_time` between two steps, which raises `TimeLimitError`;
 * compiled code reads `StopSignal.flag`, an array of one bool, and returns without finishing;
 * a solver of another library receives `seconds_left`.
 
-A single call of a user's function, of LAPACK or of a compiler cannot be interrupted. The function `interruptible`
+A single call to a user's function, to LAPACK or to a compiler cannot be interrupted. The function `interruptible`
 abandons such work one second plus a fifth of the time limit after the deadline. If the work cannot observe the
 deadline, it is abandoned at the deadline.
 """
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 _LEAST = 1e-9  # smallest positive time limit, in seconds
 
-_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # a time of `time.monotonic`
+_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # on the clock `time.monotonic`
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def time_limit(seconds: float | None) -> Iterator[float]:
 
 
 def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Apply the keyword argument `max_seconds` of a function as its time limit."""
+    """Decorate a function to use its keyword argument `max_seconds` as a time limit."""
 
     @wraps(function)
     def limited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -79,10 +79,7 @@ def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def deadline() -> float:
-    """Return the deadline as a time of `time.monotonic`.
-
-    It is infinite without a limit.
-    """
+    """Return the deadline on the clock `time.monotonic`; infinite without a limit."""
     return _moment.get()
 
 
@@ -92,7 +89,7 @@ def seconds_left() -> float:
 
 
 class Shares:
-    """Division of the time before the deadline among several tasks.
+    """Shares of the remaining time for several tasks.
 
     Parameters
     ----------
@@ -133,7 +130,7 @@ def require_time(doing: str, seconds: float = 0.0) -> None:
 
 
 def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
-    """Yield slices of ``range(n)``, each after `require_time` for ``doing``."""
+    """Yield slices of ``range(n)`` and check the deadline before each."""
     for begin in range(0, n, width):
         if doing:
             require_time(doing)
@@ -141,7 +138,7 @@ def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
 
 
 class StopSignal(Event):
-    """Signal to stop at a deadline or an interrupt, which compiled code can read.
+    """Stop signal for a deadline or an interrupt that compiled code can read.
 
     Attributes
     ----------
@@ -155,7 +152,7 @@ class StopSignal(Event):
         self._out_of_time = False
 
     def set(self) -> None:
-        """Request that the work stops."""
+        """Request that the work stop."""
         super().set()  # before the flag, so that code that has read the flag finds the event set
         self.flag[0] = True
 
@@ -193,8 +190,8 @@ def stop_signal() -> Iterator[StopSignal]:
             timer.cancel()
 
 
-_PATIENCE = 0.5  # number of seconds to wait for work after an interrupt
-_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # number of seconds to wait after the deadline, and fraction of the time limit
+_PATIENCE = 0.5  # seconds to wait for the work to end after an interrupt
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds to wait after the deadline, plus this fraction of the time limit
 
 
 def thread_count(n_jobs: int) -> int:
@@ -211,7 +208,7 @@ def thread_count(n_jobs: int) -> int:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     if n_jobs == 1:
         return 1
-    import joblib  # imported here, because the import takes as long as the score of a small sample
+    import joblib  # imported here because the import takes as long as scoring a small sample
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
@@ -231,11 +228,11 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Return the libraries with threads.
+    """Return the libraries that use threads.
 
     The result is cached until other modules are imported.
 
-    A search for the libraries takes milliseconds, and it would occur several times per score of a small sample.
+    Searching for the libraries takes milliseconds and would be repeated several times per score of a small sample.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -275,7 +272,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     thread, outcome = _start(work)
     try:
         wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # from a signal handler, for control-C or a timeout that the user set
+    except BaseException as error:  # raised in a signal handler, by Ctrl-C or by a timeout that the user set
         interrupted.set()
         thread.join(_PATIENCE)
         if isinstance(error, KeyboardInterrupt) and thread.is_alive():
@@ -288,7 +285,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
 
 
 def _start(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
-    """Start a daemon thread, and return it with the future result."""
+    """Start a daemon thread, and return it with a Future of its result."""
     outcome: Future[Result] = Future()
     context = copy_context()
 

@@ -95,7 +95,7 @@ def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def _prefetch_line(typing_context: Any, address: Any) -> Any:
-    """Prefetch the cache line at any address."""
+    """Prefetch the cache line that contains an address."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         place, number = ir.IntType(8).as_pointer(), ir.IntType(32)

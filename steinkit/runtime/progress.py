@@ -1,6 +1,6 @@
 """Progress bars on standard error.
 
-A bar appears after one second and is removed at the end.
+A bar appears after one second and is removed when the work ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
 def _bar() -> Any:
     """Return tqdm with a lock for one process and without its monitor thread.
 
-    The default lock, which processes share, is reported as leaked when a worker ends.
+    The default lock is shared by processes and is reported as leaked when a worker ends.
     """
     from tqdm import tqdm
 
@@ -45,7 +45,7 @@ def progress_bar(
 ) -> Any:
     """Return a progress bar.
 
-    It is a context manager to update, or an iterator over steps.
+    Use it as a context manager that is updated explicitly, or as an iterator over steps.
 
     Parameters
     ----------

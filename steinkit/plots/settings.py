@@ -102,7 +102,7 @@ def selection(
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with several values, starting with the one that has the most."""
+    """Return the parameters with several values; the one with the most comes first."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():

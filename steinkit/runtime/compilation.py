@@ -84,7 +84,7 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def always_compiled(run: Any) -> Any:
-    """Exclude a kernel from plain Python because that would be slower than compiling it."""
+    """Exclude a kernel from plain Python if compiling it is faster."""
     run.twin = None
     return run
 

@@ -191,7 +191,7 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
         return _TEXTS[kind](held)
     match kind:
         case "array":
-            return np.array(arrays[held])
+            return arrays[held]
         case "tuple":
             return tuple(_unpacked(each, arrays) for each in held)
         case "mapping":

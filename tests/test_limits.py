@@ -39,6 +39,15 @@ def test_arrays_of_an_archive_are_limited(tmp_path, monkeypatch):
         sk.read_sample(tmp_path / "s.npz")
 
 
+def test_the_arrays_that_are_read_are_limited_together(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "s.npz", points=np.zeros(10_000), scores=np.zeros(10_000))
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e5")
+    with pytest.raises(sk.InputError, match="STEINKIT_MAX_BYTES"):
+        sk.read_sample(tmp_path / "s.npz")
+    monkeypatch.setenv("STEINKIT_MAX_BYTES", "2e5")
+    assert len(sk.read_sample(tmp_path / "s.npz")) == 10_000
+
+
 @pytest.mark.parametrize("given", ["", "-1", "0", "nan", "many"])
 def test_a_limit_that_is_not_a_number_is_refused(given, monkeypatch):
     monkeypatch.setenv("STEINKIT_MAX_BYTES", given)
@@ -69,6 +78,13 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
 def test_devices_are_not_read(path):
     with pytest.raises(sk.InputError, match=path):
         sk.read_sample(path, format="csv")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the files are those of Linux")
+def test_files_without_a_size_are_not_read():
+    """Other files in /proc, such as kmsg, block."""
+    with pytest.raises(sk.InputError, match="empty"):
+        sk.read_sample("/proc/self/pagemap", format="csv")
 
 
 class _Counted(str):

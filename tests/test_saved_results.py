@@ -124,6 +124,13 @@ def _spoilt(folder, name=None, schema=1, fields=None):
     np.savez(folder / "r.json.npz", **arrays)
 
 
+def test_repeated_references_to_an_array_take_no_memory(tmp_path):
+    references = {name: [{"array": "array_0"}] * 1000 for name in vars(MADE["ksd"]())}
+    _spoilt(tmp_path, fields=references)
+    held = sk.read_result(tmp_path / "r.json").lower
+    assert len({id(array) for array in held}) == 1 < len(held)
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

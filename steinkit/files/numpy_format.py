@@ -114,7 +114,9 @@ def write_npy(sample: Sample, target: str) -> bytes:
 
 
 class Archive:
-    """Arrays of an NPZ archive, which are read on access.
+    """Arrays of an NPZ archive, which are read on first access.
+
+    The limit on the size of files applies to the sum of the arrays that are read.
 
     Parameters
     ----------
@@ -140,13 +142,18 @@ class Archive:
         self.names = {name.removesuffix(".npy") for name in listing}
         if len(self.names) < len(listing):
             raise InputError(f"{source} contains two arrays with the same name; remove one")
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._size = 0
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array."""
-        with damage_reported(f'{self.source}, array "{name}", {_DAMAGED}', _REMEDY):
-            member = self._archive.getinfo(f"{name}.npy")
-            require_size(member.file_size, self.source)
-            return _array(self._archive.read(member))
+        """Return an array, which is the same object for every access."""
+        if name not in self._arrays:
+            with damage_reported(f'{self.source}, array "{name}", {_DAMAGED}', _REMEDY):
+                member = self._archive.getinfo(f"{name}.npy")
+                self._size += member.file_size
+                require_size(self._size, self.source)
+                self._arrays[name] = _array(self._archive.read(member))
+        return self._arrays[name]
 
 
 def _array(data: bytes) -> NDArray[Any]:

@@ -231,12 +231,14 @@ def _read_path(path: Path) -> bytes:
             inside = f", such as {listed(files, most=3)}" if files else ""
             raise InputError(f"{path} is a folder; name a file in it{inside}")
         try:
-            mode = path.stat().st_mode
+            status = path.stat()
         except FileNotFoundError:
             near = did_you_mean(path.name, [entry.name for entry in path.parent.iterdir()])
             raise InputError(f"{path} does not exist{near or '; check the path'}") from None
-        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
             raise InputError(f"expected a regular file or a pipe, got the device or special file {path}")
+        if stat.S_ISREG(status.st_mode) and not status.st_size:
+            return b""  # files in /proc have the size 0 and may block forever
         with open(path, "rb") as file:
             return _content(file, str(path))
 

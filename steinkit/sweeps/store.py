@@ -210,8 +210,10 @@ class Store:
             raise InputError(f"{self.file} is not the file of a sweep of this steinkit version; name another file")
         if check != "ok":
             raise sqlite3.DatabaseError(check)
+        if any(sql and sql not in _TABLES for (sql,) in execute("SELECT sql FROM sqlite_master")):
+            raise sqlite3.DatabaseError("unknown tables, views or triggers")  # a view can have infinitely many rows
         for name, _, settings, *row, notes in execute("SELECT * FROM cells"):
-            self.cells[name] = replace(Cell(json.loads(settings), *row), warnings=tuple(json.loads(notes)))
+            self.cells[name] = replace(Cell(dict(json.loads(settings)), *row), warnings=tuple(json.loads(notes)))
         for name, *row in execute("SELECT * FROM measurements ORDER BY rowid"):
             self.cells[name].measures[row[0]] = Measured(*row)
 

@@ -96,7 +96,7 @@ def test_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(path: Path, mode: str) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
-    (tmp_path / "s.csv").touch()
+    (tmp_path / "s.csv").write_text("x\n1\n")
     monkeypatch.setattr(builtins, "open", refuse)
     with pytest.raises(InputError, match=r"s\.csv cannot be read: Permission denied; check its permissions"):
         read_sample(tmp_path / "s.csv")

@@ -277,10 +277,13 @@ def test_an_overwritten_page_is_detected_unless_it_is_unused(file, tmp_path):
     "change",
     [
         "UPDATE cells SET settings = '{' WHERE rowid = 1",
+        "UPDATE cells SET settings = '[1]' WHERE rowid = 1",
         "UPDATE cells SET warnings = NULL WHERE rowid = 1",
         "UPDATE measurements SET cell = 'nobody' WHERE rowid = 1",
         "UPDATE result SET document = '{}'",
         "UPDATE result SET npz = 'x'",
+        "CREATE VIEW more AS WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT k FROM n",
+        "CREATE TRIGGER act AFTER INSERT ON cells BEGIN DELETE FROM runs; END",
     ],
 )
 def test_invalid_rows_of_an_untrusted_file_are_rejected(file, change):

@@ -187,17 +187,17 @@ class RiemannianLangevin:
         Raises
         ------
         InputError
-            If the covariance or the divergence is not valid. Their shapes must be valid, and their values finite. The
-            covariance must be symmetric and positive semi-definite, up to 1e-9 of the largest entry, and it must not
-            vanish at all points in a coordinate. The divergence must match finite differences of the covariance at up
-            to ten points. If an entry of the covariance must vanish on a face of the support, it must be zero at up to
-            1000 points projected onto the face.
+            If the covariance or the divergence is not valid. Their shapes must be valid, and their values finite and at
+            most 1e100 in size. The covariance must be symmetric and positive semi-definite, up to 1e-9 of the largest
+            entry, and it must not vanish at all points in a coordinate. The divergence must match finite differences of
+            the covariance at up to ten points. If an entry of the covariance must vanish on a face of the support, it
+            must be zero at up to 1000 points projected onto the face.
         """
         names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
         divergence = call_checked(self.divergence, points, points.shape, "divergence")
-        _require_finite(covariance, "covariance", points, names)
-        _require_finite(divergence, "divergence", points, names)
+        _require_moderate(covariance, "covariance", points, names)
+        _require_moderate(divergence, "divergence", points, names)
         allowed = _ROUNDING * np.abs(covariance).max(axis=(1, 2))
         twisted = np.argwhere(np.abs(covariance - covariance.transpose(0, 2, 1)) > allowed[:, None, None])
         if twisted.size:
@@ -214,7 +214,7 @@ class RiemannianLangevin:
                 f"{show_point(points[negative[0]])}"
             )
         drift = np.einsum("ijk,ik->ij", covariance, scores) + divergence
-        _require_finite(drift, "drift", points, names)
+        _require_moderate(drift, "drift", points, names)
         silent = ~(drift.any(axis=0) | covariance.any(axis=(0, 2)))
         if silent.any():
             raise InputError(
@@ -297,13 +297,14 @@ def _spread(n: int, most: int) -> Integers:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
-def _require_finite(values: Floats, name: str, points: Floats, names: tuple[str, ...]) -> None:
-    bad = np.argwhere(~np.isfinite(values))
+def _require_moderate(values: Floats, name: str, points: Floats, names: tuple[str, ...]) -> None:
+    bad = np.argwhere(~(np.abs(values) <= 1e100))  # this is also true for NaN
     if bad.size:
         row, *entry = map(int, bad[0])
         where = ", ".join(repr(names[k]) for k in entry)
         raise InputError(
-            f"`{name}` must be finite; got {values[tuple(bad[0])]} in {where} at {show_point(points[row])}"
+            f"`{name}` must be finite and at most 1e100 in size; got {values[tuple(bad[0])]} in {where} at "
+            f"{show_point(points[row])}"
         )
 
 

@@ -393,7 +393,7 @@ def test_covariance_is_evaluated_inside_the_support_only():
         return np.sqrt(x)[:, :, None]
 
     draws = np.concatenate([[0.0, 1e-9, 1.0], np.linspace(0.1, 0.9, 7)])[:, None] ** 2
-    inside = RiemannianLangevin(covariance, lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-300)))
+    inside = RiemannianLangevin(covariance, lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-100)))
     inside.coefficients(draws, np.zeros_like(draws), bounds=np.array([[0.0, 1.0]]))
     everything = np.concatenate(seen)
     assert everything.min() >= 0.0
@@ -418,7 +418,8 @@ def one_bad(value, row=7, at=(0, 1)):
             r"covariance must return shape \(20, 2, 2\) for points of shape \(20, 2\); it returned \(20, 2\)",
         ),
         (lambda x: 1 / 0, "covariance raised ZeroDivisionError at .*test_operators.py, line"),
-        (one_bad(np.nan), r"`covariance` must be finite; got nan in 'x1', 'x2'"),
+        (one_bad(np.nan), r"`covariance` .* got nan in 'x1', 'x2'"),
+        (one_bad(2e100, at=(1, 1)), r"`covariance` .* got 2e\+100 in 'x2', 'x2'"),
         (one_bad(0.1), r"symmetric; got 0.1\d* in row 'x1', column 'x2' and 0 in"),
         (one_bad(-1.0, at=(1, 1)), "semi-definite; got the eigenvalue -1 at"),
         (lambda x: np.tile([[1.0, 0.0], [0.0, 0.0]], (len(x), 1, 1)), "zero in 'x2'"),
@@ -443,7 +444,7 @@ def test_underflow_of_squared_units_is_refused():
             lambda x: x[:, 0],
             r"divergence must return shape \(20, 2\) for points of shape \(20, 2\); it returned \(20,\)",
         ),
-        (lambda x: np.full(x.shape, np.inf), r"`divergence` must be finite; got inf in 'x1'"),
+        (lambda x: np.full(x.shape, np.inf), r"`divergence` .* got inf in 'x1'"),
     ],
 )
 def test_invalid_divergence_is_refused(divergence, message):

@@ -1,12 +1,13 @@
 """Verify certified brackets on thousands of adversarial samples, in rational arithmetic.
 
 The families of samples stress the certificates: nearly cancelling scores, repeated draws, clusters of width 1e-11,
-numbers and gaps at the ends of the accepted range, lattices, draws at bounds, tight spanners, complete graphs, extreme
-weights, scales that differ by hundreds of powers of two, diffusion operators, slices, the classical discrepancy, and
-Wasserstein distances. The solvers alternate. The optimum is computed exactly by a dual simplex method on integers, and
-verified by weak duality; for larger samples and nonlinear programs it is enclosed by rational feasible points. The last
-five families compare results that must agree: permuted draws, split weights, scaling by a power of two, units of one,
-and all solvers. The oracle is in `tests/support`.
+numbers and gaps at the ends of the accepted range, lattices, draws at and near bounds, tight spanners, complete graphs,
+extreme weights, scales that differ by hundreds of powers of two, diffusion operators, slices, the classical
+discrepancy, and Wasserstein distances. The solvers alternate. The optimum is computed exactly by a dual simplex method
+on integers, and verified by weak duality; for larger samples and nonlinear programs it is enclosed by rational feasible
+points. The function g of a graph discrepancy must satisfy every row of the program up to the rounding of its values.
+The last five families compare results that must agree: permuted draws, split weights, scaling by a power of two, units
+of one, and all solvers. The oracle is in `tests/support`.
 
     certified   a valid bracket                       wrong     rational arithmetic contradicts the bracket
     refused     a typed error with a valid bracket    crashed   any other exception, or a NumPy warning

@@ -108,6 +108,14 @@ def _number(cell: str) -> float:
     return float(cell.strip(" \t\v\f\x1c\x1d\x1e\x1f"))
 
 
+def _with_header(rows: list[list[str]], comments: list[str]) -> list[list[str]]:
+    """Return rows of cells with the last comment as the header if there is no other, as `numpy.savetxt` writes it."""
+    number = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(nan|inf(inity)?)"
+    if comments and all(re.fullmatch(number, cell.strip(), re.IGNORECASE) for cell in rows[0]):
+        return [comments[-1].split(","), *rows]
+    return rows
+
+
 def _csv(data: bytes, name: str = "s.csv") -> None:
     found = _read(name, data)
     if data[:2] == b"\x1f\x8b":
@@ -120,11 +128,7 @@ def _csv(data: bytes, name: str = "s.csv") -> None:
     comments = [line[1:].strip() for line in lines[:first] if line.startswith("#")]
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
     rows = list(csv.reader(kept, strict=True, skipinitialspace=True))
-    if (
-        all(re.fullmatch(r"[-+]?(\.?\d[-+.\de]*|nan|inf)", cell.strip(), re.IGNORECASE) for cell in rows[0])
-        and comments
-    ):
-        rows = [comments[-1].split(","), *rows]  # as `numpy.savetxt` writes a header
+    rows = _with_header(rows, comments)
     header = [each.strip() for each in rows[0]]
     if any(len(row) != len(header) for row in rows[1:]) or len(set(header)) < len(header):
         raise MisreadError("rows of different lengths, or columns of one name")
@@ -139,7 +143,9 @@ def _stan(data: bytes) -> None:
     if "Stan" not in text.split("lp__")[0] and "stan_version_major" not in text.split("lp__")[0]:
         return  # the mutation removed the marks of the format
     lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
-    table = [line.split(",") for line in lines if not line.lstrip().startswith("#")]
+    first = next(k for k, line in enumerate(lines) if not line.startswith("#"))
+    comments = [line[1:].strip() for line in lines[:first]]
+    table = _with_header([line.split(",") for line in lines if not line.lstrip().startswith("#")], comments)
     header = [each.strip() for each in table[0]]
     kept = [k for k, name in enumerate(header) if not name.endswith("__")]
     if any(len(row) != len(header) for row in table):

@@ -282,6 +282,18 @@ def at_bounds(rng):
     return replace(base, family="at bounds", bounds=bounds)
 
 
+def near_bounds(rng):
+    """Draws at distances from 1 to 1e-20 from bounds, with scores that grow there, so that g has a wide range."""
+    dim = int(rng.choice([1, 1, 2]))
+    n, width = int(rng.integers(2, (13, 6)[dim - 1])), float(rng.choice([1.0, 1.0, 2.0**-20, 2.0**20]))
+    away = 10.0 ** -rng.uniform(0, 20, (n, dim))
+    points = width * np.where(rng.random((n, dim)) < 0.7, away, 1.0 - away)
+    bounds = np.array([[0.0, rng.choice([width, width, np.inf])]] * dim)
+    scores = rng.standard_normal((n, dim)) / (points + 1e-30 if rng.random() < 0.5 else width)
+    weights = rng.random(n) + 0.01 if rng.random() < 0.5 else None
+    return Instance("near bounds", points, scores, weights=weights, bounds=bounds, factors=_factors(rng))
+
+
 def tight(rng):
     """Spanners of dilation 1.0001."""
     dim = int(rng.integers(2, 4))
@@ -399,6 +411,7 @@ FAMILIES = {
     "lattice": lattice,
     "bounded": bounded,
     "at bounds": at_bounds,
+    "near bounds": near_bounds,
     "dilation 1.0001": tight,
     "complete": complete,
     "weights": weighted,

@@ -177,3 +177,22 @@ def sliced_claims(instance, result):
         small = len(u) <= MOST_EXACT[1]
         found.append(Claim(f"coordinate {j + 1}", exact_program(problem, 0), piece.lower, piece.upper, small))
     return found
+
+
+def excess_in_rounding_errors(instance, result):
+    """Return the largest excess of a row or box by the returned g and slopes.
+
+    The unit is 2^-53 times the sum of the sizes of the terms of the row, as the entries of g are rounded.
+    """
+    largest = Fraction(0)
+    n, dim = result.g.shape
+    for j, claim in enumerate(graph_claims(instance, result.graph.edges, [(0.0, 0.0)] * dim)):
+        slopes = np.zeros((n, dim))
+        slopes[:, range(dim) if result.slopes.shape[2] == dim else [j]] = result.slopes[:, j]
+        y = [Fraction(value) for value in [*result.g[:, j].tolist(), *slopes.T.ravel().tolist()]]
+        sides = [([value], limit) for value, limit in zip(y, claim.program.box, strict=True)]
+        sides += [([a * y[k] for k, a in row.items()], radius) for row, radius in claim.program.rows]
+        for terms, limit in sides:
+            if size := sum(map(abs, terms)) + limit:
+                largest = max(largest, (abs(sum(terms)) - limit) / size)
+    return float(largest * 2**53)

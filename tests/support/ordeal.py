@@ -16,7 +16,7 @@ import numpy as np
 
 from steinkit.errors import CrossedBracketError, SolverError, SteinkitError, SteinkitWarning
 from support.adversaries import FAMILIES, SAME, classical, hurried, in_some_unit, larger, subnormal_gaps, wasserstein
-from support.judge import claims, distinct, graph_of, sum_claim
+from support.judge import claims, distinct, excess_in_rounding_errors, graph_of, sum_claim
 from support.judge_classical import classical_claims
 from support.judge_wasserstein import wasserstein_claims
 
@@ -28,6 +28,9 @@ ALL = {
 
 WHOLE = {"classical": classical_claims, "wasserstein": wasserstein_claims}
 """Measures that claim one number."""
+
+_ROUNDING_ERRORS = 4
+"""Largest excess of a row by g, in units of 2^-53 times the sizes of its terms."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,20 @@ def refutations(instance, family, answers):
     for one, other in combinations(answers, 2):
         if not (one.lower <= other.upper and other.lower <= one.upper):
             yield f"[{one.lower!r}, {one.upper!r}] and [{other.lower!r}, {other.upper!r}] have nothing in common"
-    if 1 < instance.dim < 4 and instance.measure == "graph" and instance.graph == "spanner" and len(answers) == 1:
-        yield stretched(instance)
+    if len(answers) == 1 and np.isfinite(answers[0].upper):  # other samples are refused without a graph
+        if 1 < instance.dim < 4 and instance.measure == "graph" and instance.graph == "spanner":
+            yield stretched(instance)
+        yield infeasible(instance, answers[0].result)
     if len(answers) == 1:
         yield from (claim.refuted() for claim in claims_of(instance, answers[0]))
+
+
+def infeasible(instance, result):
+    """Return the reason why g and its slopes violate a row of a small program, or an empty string."""
+    if result is None or instance.measure != "graph" or instance.unit != 1.0 or len(result.g) > 20:
+        return ""
+    excess = excess_in_rounding_errors(instance, result)
+    return f"g exceeds a row by {excess:.3g} rounding errors" if excess > _ROUNDING_ERRORS else ""
 
 
 def stretched(instance):

@@ -22,6 +22,8 @@ from .curves import curve as curve
 from .diagnosis.bias.estimate import estimate_bias as estimate_bias
 from .diagnosis.bias.mode_weights import ModeWeights as ModeWeights
 from .diagnosis.bias.mode_weights import mode_weights as mode_weights
+from .diagnosis.bias.optimal_weights import OptimalWeights as OptimalWeights
+from .diagnosis.bias.optimal_weights import optimal_weights as optimal_weights
 from .diagnosis.bias.repair import Repaired as Repaired
 from .diagnosis.bias.repair import repair as repair
 from .diagnosis.bias.result import BiasEstimate as BiasEstimate

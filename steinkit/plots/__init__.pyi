@@ -4,6 +4,7 @@ from .axes import svg as svg
 from .curves import comparison as comparison
 from .curves import curve as curve
 from .diagnosis import biases as biases
+from .diagnosis import marginals as marginals
 from .diagnosis import mode_weights as mode_weights
 from .diagnosis import verdict as verdict
 from .discrepancy import coordinates as coordinates

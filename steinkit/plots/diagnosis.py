@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
+from steinkit.diagnosis.bias.optimal_weights import OptimalWeights
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.verdict_result import NO_SINGLE_FINDING, Verdict
 from steinkit.plots.axes import BLUE, DARK, GRAY, RED, WIDTH, axes_or_new, in_style, legend_below, wrapped
@@ -127,6 +128,57 @@ def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("weight of the mode")
     legend_below(ax)
     return ax
+
+
+_MOST_MARGINALS, _COLUMNS = 9, 3
+_BINS = 24
+
+
+@in_style
+def marginals(found: OptimalWeights) -> Figure:
+    """Plot histograms of the draws before and after reweighting.
+
+    The figure shows up to nine parameters.
+
+    Parameters
+    ----------
+    found : OptimalWeights
+        Result of `steinkit.optimal_weights`.
+
+    Returns
+    -------
+    matplotlib Figure
+        Figure that is not registered with pyplot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import steinkit as sk
+    >>> draws = 1.2 * np.random.default_rng(0).standard_normal((200, 2))
+    >>> found = sk.optimal_weights(draws, sk.targets.Normal(dim=2))
+    >>> [ax.get_xlabel() for ax in sk.plots.marginals(found).axes]
+    ['x1', 'x2']
+    """
+    from matplotlib.figure import Figure
+
+    points, names = found.sample.points, found.sample.names[:_MOST_MARGINALS]
+    columns = min(_COLUMNS, len(names))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(WIDTH, 0.6 + 1.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for k, name in enumerate(names):
+        edges = np.histogram_bin_edges(points[:, k], _BINS)
+        grid[k].hist(points[:, k], edges, density=True, color=GRAY, label="equal weights")
+        grid[k].hist(
+            points[:, k], edges, weights=found.weights, density=True, histtype="step", color=BLUE, linewidth=1.6,
+            label="optimal weights",
+        )  # fmt: skip
+        grid[k].set_xlabel(shortened(name, _LONGEST), parse_math=False)
+        grid[k].set_yticks([])
+    for ax in grid[len(names) :]:
+        ax.remove()
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
 
 
 _CHANCE = 2.0  # in standard errors; half-width of a 95 % interval of a normal distribution

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
+from steinkit.diagnosis.bias.optimal_weights import OptimalWeights
 from steinkit.diagnosis.bias.repair import Repaired
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.verdict_result import Verdict
@@ -22,7 +23,7 @@ from steinkit.measures import find_measure
 from steinkit.measures.scores import Scores
 from steinkit.plots.axes import WIDTH, coordinate_bars, drawn, in_style
 from steinkit.plots.curves import comparison, curve
-from steinkit.plots.diagnosis import biases, mode_weights, verdict
+from steinkit.plots.diagnosis import biases, marginals, mode_weights, verdict
 from steinkit.plots.discrepancy import Standard, draws, draws_with_density, stein_function
 from steinkit.plots.settings import sweep_figures, tuning_figures
 from steinkit.plots.slices import moment_matrix, slice_function
@@ -53,7 +54,7 @@ def picture(result: Result) -> Figure:
     ----------
     result : Result
         A graph, sliced or moment Stein discrepancy, scores, a verdict with findings, a comparison, a curve, a sweep or
-        tuning, biases, mode weights, or repaired draws.
+        tuning, biases, mode weights, optimal weights, or repaired draws.
 
     Returns
     -------
@@ -140,6 +141,12 @@ def _(found: BiasEstimate, target: Target | None = None) -> tuple[Picture, ...]:
 def _(found: Repaired, target: Target | None = None) -> tuple[Picture, ...]:
     alt = f"{found.headline()}."
     return (Picture("Biases before and after repair", _BIASES, alt, partial(biases, found.bias, found.after)),)
+
+
+@figures.register
+def _(found: OptimalWeights, target: Target | None = None) -> tuple[Picture, ...]:
+    alt, caption = f"{found.headline()}.", "Histograms of the draws with equal and with optimal weights."
+    return (Picture("Marginals before and after", caption, alt, partial(marginals, found)),)
 
 
 @figures.register

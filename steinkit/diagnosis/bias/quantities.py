@@ -85,7 +85,7 @@ class Quantities:
         if len(constant):
             which = listed([names[j] for j in constant])
             raise InputError(f"the score of {which} is the same at all draws, so it contains no information on bias")
-        _require_sign(draws, sample.bounds, centre[:dim], scale[:dim])
+        require_sign(draws, sample.bounds)
         return cls(draws, sample.bounds, functions, names, centre, scale)
 
     @property
@@ -119,8 +119,8 @@ class Quantities:
             raise InputError(reason) from None
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
-    def entropy_weights(self) -> Floats | None:
-        """Return entropy weights for the richest feature set.
+    def stein_features(self) -> Floats | None:
+        """Return the values of the richest feature set at the draws, shape (n, k).
 
         The result is None if there are too few draws.
         """
@@ -129,8 +129,12 @@ class Quantities:
         if not sets:
             return None
         kind = sets[-1] if n * width_of(sets[-1], self.dim) ** 2 < _WORK else sets[0]
-        features = Frame.of(operand, np.arange(n)).features(operand, np.arange(n), kind)
-        return entropy_weights(features, operand.draws.shares)
+        return Frame.of(operand, np.arange(n)).features(operand, np.arange(n), kind)
+
+    def entropy_weights(self) -> Floats | None:
+        """Return entropy weights for these features; None if there are too few draws."""
+        features = self.stein_features()
+        return None if features is None else entropy_weights(features, self.operand.draws.shares)
 
     def hidden_dependence(self) -> str:
         """Return why features of single coordinates may be insufficient, if they are."""
@@ -166,11 +170,12 @@ class Quantities:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _require_sign(draws: Draws, bounds: Floats | None, centre: Floats, scale: Floats) -> None:
+def require_sign(draws: Draws, bounds: Floats | None) -> None:
     """Raise InputError if the scores have the opposite sign.
 
     The mean of (x_j - m_j) s_j is then significantly positive.
     """
+    centre, scale = location_and_scale(draws.points, draws.shares)
     z, t = (draws.points - centre) / scale, draws.scores * scale
     if bounds is None and not np.abs(t).max() < _LARGEST_SCORE:
         raise InputError("the squares of scores overflow: rescale the draws, or correct their scores")

@@ -174,7 +174,7 @@ def graph_stein_discrepancy(
     with announced_compilation(), deadlines.stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
         try:
-            network, stretch = _graph_on(sample.points, graph, dilation, settings)
+            network, stretch = graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
             deadlines.require_time("the programs were set up")
@@ -236,7 +236,7 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
     return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names)
 
 
-def _graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
+def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
     """Build the graph on the points, and return it with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; got {kind!r}")

@@ -160,18 +160,23 @@ class ChainSystem:
     @np.errstate(over="ignore", invalid="ignore")
     def candidate(self, chain: Chain, solution: interior_point.Solution) -> tuple[Floats, Floats]:
         """Return the variables and multipliers of the chain form."""
-        rows = solution.rows.reshape(-1, ROWS)
-        y = rows[:, 2:4].copy()
-        free, bounded = chain.kind == FREE, chain.kind == BOUNDED
-        y[free] = rows[free, :2]
-        y[bounded, 0] = rows[bounded, 4]
-        return y.ravel(), self.multipliers(chain, solution).ravel()
+        return variables_of(chain, solution.rows), self.multipliers(chain, solution).ravel()
 
     def multipliers(self, chain: Chain, solution: interior_point.Solution) -> Floats:
         """Return the multipliers of the rows of the chain, shape (n, 5)."""
         p = self.scale * solution.multipliers.reshape(-1, ROWS)
         p[:, 0] *= chain.box / self.blocks.box
         return p
+
+
+def variables_of(chain: Chain, rows: Floats) -> Floats:
+    """Return the variables of the chain form from the rows of the nodes."""
+    values = rows.reshape(-1, ROWS)
+    y = values[:, 2:4].copy()
+    free, bounded = chain.kind == FREE, chain.kind == BOUNDED
+    y[free] = values[free, :2]
+    y[bounded, 0] = values[bounded, 4]
+    return y.ravel()
 
 
 def _length_weights(length: Floats) -> Floats:

@@ -51,7 +51,7 @@ class LinearProgram(NamedTuple):
 Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
 
 # number of iterations, usually about 30
-_INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
+INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
 _DUAL_SIMPLEX = {
     "solver": "simplex",
     "simplex_strategy": 1,
@@ -96,7 +96,7 @@ def solve_coordinate(
         return closed_form(program, label)
     if settings.stopped:
         return unsolved(program, label)
-    run = _run if run is None else run
+    run = run_highs if run is None else run
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
     methods: list[tuple[str, Callable[[], Point]]] = [
         ("the dual program", lambda: _interior_point(program, settings, run, matching)),
@@ -139,7 +139,7 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
         columns=(np.zeros(2 * (m + n)), np.full(2 * (m + n), highspy.kHighsInf)),
         rows=(right_side, right_side),
     )
-    primal, dual = run(lp, _INTERIOR_POINT | {"ipm_optimality_tolerance": tolerance}, settings)
+    primal, dual = run(lp, INTERIOR_POINT | {"ipm_optimality_tolerance": tolerance}, settings)
     return dual / _COST_SCALE, row_scale * (primal[:m] - primal[m : 2 * m]) / objective_scale
 
 
@@ -158,7 +158,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
     return primal, -dual
 
 
-def _run(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
+def run_highs(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
     """Solve with HiGHS, and return the column values and the row multipliers.
 
     The status is ignored. The result is zero if there is no solution.

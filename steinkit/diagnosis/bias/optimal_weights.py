@@ -1,0 +1,408 @@
+"""Weights of draws that minimize a Stein discrepancy.
+
+In one dimension, the discrepancy is the graph Stein discrepancy by default. In more dimensions, it is the sum of slices
+and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the graph. Let z be
+the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j is the largest
+mean of
+
+    phi(z_j) (C t)_j / C_jj + phi'(z_j),
+
+where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
+the marginal distribution of z_j. With t_j in its place, slices of strongly dependent coordinates would be noisy. If
+coordinate k has bounds, C_jk is replaced by 0 for k != j, because the vector field must vanish at the bounds. The
+moments are the features of the entropy weights (`stein_regression`), divided by their mean absolute values.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+
+from steinkit.arguments import number
+from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.diagnosis.bias.quantities import Quantities, require_sign
+from steinkit.discrepancy.bracket import refuse_wide, relative_width, tolerance_of
+from steinkit.discrepancy.graph.discrepancy import graph_on
+from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
+from steinkit.discrepancy.graph.solvers import Settings
+from steinkit.discrepancy.graph.spanner import geometry
+from steinkit.discrepancy.weights_program import WeightsProgram
+from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
+from steinkit.result import Result, Statement, claimed
+from steinkit.runtime.deadlines import deadline, interruptible, one_thread_in_libraries, stop_signal, within_time
+from steinkit.sample import Floats, Sample
+from steinkit.scored_sample import ScoredSample
+from steinkit.target import Target
+from steinkit.text import Table, compact, rounded_outwards
+from steinkit.units import Units
+
+_KINDS = ("auto", "graph", "slices")
+_TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
+_MOST_GRAPH = 3  # largest dimension in which the Cholesky factor is sparse
+_FEWEST = 8
+_LEVELS = (0.05, 0.95)
+_INFEASIBLE = 2  # status of linprog
+_MOST_ROWS, _MOST_PLACES = 10, 8
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalWeights(Result):
+    """Weights of draws that minimize a Stein discrepancy.
+
+    Attributes
+    ----------
+    sample : Sample
+        The draws with the optimal weights.
+    lower, upper : float
+        Certified bounds of the smallest discrepancy that any weights of these draws reach. The discrepancy of the
+        returned weights is at most `upper`.
+    before : float
+        Discrepancy of the given draws with equal weights.
+    discrepancy : {"graph", "slices"}
+        Kind of the discrepancy.
+    effective_size : float
+        Kish's effective sample size of the weights.
+    max_weight : float or None
+        Largest allowed weight of a draw.
+    test_function : ndarray, shape (n,)
+        Values of a test function with mean zero under the target at the draws. Its mean is at least `lower` under all
+        allowed weights, which proves the lower bound.
+    stein_function : ndarray, shape (n, d)
+        Values of the optimal Stein function at the draws, in standard units.
+    units : Units
+        Standard units of the discrepancy.
+    tolerance : float
+        Requested relative width of the bracket.
+    solver : str
+        Solvers that contributed.
+    seconds : float
+        Wall time.
+    warnings : tuple of str
+        Reservations about the weights.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = 1.2 * np.random.default_rng(0).standard_normal((300, 2))
+    >>> found = sk.optimal_weights(draws, sk.targets.Normal([0.0, 0.0]))
+    >>> found.lower <= found.upper < 0.5 * found.before, found.effective_size < 300
+    (True, True)
+    """
+
+    sample: Sample
+    lower: float
+    upper: float
+    before: float
+    discrepancy: Literal["graph", "slices"]
+    effective_size: float
+    max_weight: float | None
+    test_function: Floats
+    stein_function: Floats
+    units: Units
+    tolerance: float
+    solver: str
+    seconds: float
+    warnings: tuple[str, ...]
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the draws, with sum one, shape (n,)."""
+        return self.sample.probabilities
+
+    @property
+    def gap(self) -> float:
+        """Relative width of the bracket, (upper - lower) / upper."""
+        return relative_width(self.lower, self.upper)
+
+    @property
+    def bracket(self) -> str:
+        """Bracket as text, rounded outwards to its significant digits."""
+        return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
+
+    def headline(self) -> str:
+        """State the discrepancy before and after, and the effective sample size.
+
+        Returns
+        -------
+        str
+            A sentence without its full stop.
+        """
+        return (
+            f"Optimal weights: discrepancy {compact(self.before)} before, {compact(self.upper)} after; "
+            f"{len(self.sample)} weighted draws, effective size {self.effective_size:.0f}"
+        )
+
+    def statements(self) -> tuple[Statement, ...]:
+        """State the discrepancy and its bracket, the limits and the method.
+
+        Returns
+        -------
+        tuple of Statement
+        """
+        proof = claimed("proved", self.lower, self.upper)
+        return (
+            Statement("number", "How good are the weighted draws?", f"{self.headline()}."),
+            Statement(
+                "comparison", "Could other weights be better?", f"The smallest discrepancy of these draws is {proof}."
+            ),
+            Statement(
+                "limits",
+                "What can weights not correct?",
+                "Weights cannot replace missing draws, and they do not correct the weights of separate modes.",
+            ),
+            Statement(
+                "method",
+                "How was it computed?",
+                f"Computed with the {_TITLES[self.discrepancy]} by solver {self.solver} in {self.seconds:.1f} s.",
+            ),
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the means, standard deviations and 5 % and 95 % quantiles.
+
+        Returns
+        -------
+        tuple of Table
+        """
+        return (moments_table(self.sample.with_columns(weights=None), self.sample),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as it appears in JSON.
+
+        Returns
+        -------
+        dict
+            Strings, finite numbers, lists and dicts.
+        """
+        return {
+            "discrepancy": self.discrepancy,
+            "draws": len(self.sample),
+            "before": self.before,
+            "lower": self.lower,
+            "upper": self.upper,
+            "worth": self.effective_size,
+            "max_weight": self.max_weight,
+            "solver": self.solver,
+            "units": self.units.document,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<OptimalWeights: {len(self.sample)} draws, discrepancy {compact(self.before)} before, in {self.bracket} "
+            f"after, effective size {self.effective_size:.0f}{reservations(self.warnings)}>"
+        )
+
+
+def moments_table(before: Sample, after: Sample) -> Table:
+    """Return means, standard deviations and quantiles of two samples."""
+    cells = []
+    columns = [described(each.points, each.probabilities) for each in (before, after)]
+    for j, name in enumerate(before.names[:_MOST_ROWS]):
+        sd = columns[0][1, j]
+        with np.errstate(divide="ignore"):
+            places = int(np.clip(2.0 - np.floor(np.log10(sd)), 0.0, _MOST_PLACES))
+        pairs = zip(*(column[:, j] for column in columns), strict=True)
+        cells.append((name, *(f"{old:.{places}f} -> {new:.{places}f}" for old, new in pairs)))
+    return Table("Estimates before -> after", ("parameter", "mean", "sd", "5%", "95%"), tuple(cells))
+
+
+def described(points: Floats, weights: Floats) -> Floats:
+    """Return weighted means, sds, 5 % and 95 % quantiles, shape (4, d)."""
+    mean = weights @ points
+    sd = np.sqrt(weights @ (points - mean) ** 2)
+    return np.vstack([mean, sd, weighted_quantiles(points, weights, _LEVELS)])
+
+
+def weighted_quantiles(points: Floats, weights: Floats, levels: Sequence[float]) -> Floats:
+    """Return quantiles of weighted columns, shape (levels, d).
+
+    The distribution function is interpolated linearly between the centers of its steps.
+    """
+    found = []
+    for column in points.T:
+        order = np.argsort(column)
+        reached = np.cumsum(weights[order]) - 0.5 * weights[order]
+        found.append(np.interp(levels, reached, column[order]))
+    return np.column_stack(found)
+
+
+@cautious
+@within_time
+def optimal_weights(
+    draws: DrawsLike,
+    target: Target | None = None,
+    *,
+    scores: ArrayLike | None = None,
+    bounds: ArrayLike | None = None,
+    discrepancy: str = "auto",
+    max_weight: float | None = None,
+    stein_factors: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    tolerance: float | None = None,
+    max_seconds: float | None = None,
+) -> OptimalWeights:
+    """Compute the weights of draws that minimize a Stein discrepancy.
+
+    The weights are the solution of one linear program. Its dual proves that no other weights of these draws have a
+    smaller discrepancy than `OptimalWeights.lower`.
+
+    Parameters
+    ----------
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+        Unweighted draws. Repeated draws share their weight equally.
+    target : Target, optional
+        Exactly one of `target`, `scores` and scores stored in the sample is required.
+    scores : array_like, shape (n, d), optional
+        Score of the target at each draw.
+    bounds : array_like, shape (d, 2) or (2,), optional
+        Bounds of the support; those of the target by default.
+    discrepancy : {"auto", "graph", "slices"}, default "auto"
+        "graph" is the graph Stein discrepancy, in up to three dimensions. "slices" is the sum of univariate
+        discrepancies along the coordinates and of the means of Stein features. "auto" uses the graph in one dimension
+        and slices otherwise. Both are computed in units of the standard deviations of the draws.
+    max_weight : float, optional
+        Largest weight of a draw, at least 1/n. By default, the weights are not limited.
+    stein_factors : tuple of three floats, default (1, 1, 1)
+        Bounds (c1, c2, c3) of the Stein function, its gradient, and the gradient's Lipschitz constant.
+    tolerance : float, default 1e-2
+        Largest accepted relative width of the bracket, (upper - lower) / upper.
+    max_seconds : float, optional
+        Time limit in seconds.
+
+    Returns
+    -------
+    OptimalWeights
+        The weighted sample, the bracket of the smallest discrepancy, and the optimal Stein function.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not valid, the draws have weights, or `max_weight` is less than 1/n.
+    InputError
+        If there are fewer than eight distinct draws, a coordinate is constant, the scores have the opposite sign, or no
+        allowed weights give the scores mean zero, as for draws on one side of the mode.
+    SolverError
+        If the relative width of the bracket exceeds 10 %.
+    TimeLimitError
+        If `max_seconds` pass before the programs are built.
+
+    Notes
+    -----
+    The weights correct the shape of marginal distributions, including quantiles. They also reduce the sampling error of
+    exact draws, because they are a quadrature rule. The effective size is usually about half of the number of draws.
+    Weights cannot replace missing draws. The weights of separate modes are not determined by scores; see `repair` and
+    `mode_weights`.
+
+    References
+    ----------
+    .. [1] J. Gorham and L. Mackey, "Measuring sample quality with Stein's method", NeurIPS 2015.
+    .. [2] Q. Liu and J. D. Lee, "Black-box importance sampling", AISTATS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np, steinkit as sk
+    >>> draws = 0.1 + 1.2 * np.random.default_rng(0).standard_normal(300)
+    >>> found = sk.optimal_weights(draws, sk.targets.Normal([0.0]))
+    >>> bool(abs(found.weights @ draws) < 1e-3), found.gap < 0.01
+    (True, True)
+    """
+    began = time.perf_counter()
+    require_known([discrepancy], _KINDS, "unknown discrepancy", "the kinds")
+    factors, width = SteinFactors.of(stein_factors), tolerance_of(tolerance, 1e-2)
+    sample = as_sample(draws)
+    if sample.weights is not None:
+        raise UsageError("`optimal_weights` requires draws without weights; resample the draws first")
+    n = len(sample)
+    if max_weight is not None:
+        number(max_weight, "max_weight", lambda w: 1.0 / n <= w <= 1.0, f"between 1/n = {1.0 / n:.4g} and 1")
+    given = ScoredSample.of(sample, target, scores=scores, bounds=bounds)
+    if len(given.points) < _FEWEST:
+        raise InputError(f"expected at least {_FEWEST} distinct draws, got {len(given.points)}")
+    standard = given.in_units("own")
+    prepared = standard.raw
+    points, dim = standard.points, standard.points.dim
+    is_graph = discrepancy == "graph" or (discrepancy == "auto" and dim == 1)
+    kind: Literal["graph", "slices"] = "graph" if is_graph else "slices"
+    if kind == "graph" and dim > _MOST_GRAPH:
+        raise UsageError(f"discrepancy 'graph' supports up to {_MOST_GRAPH} dimensions, got {dim}; use 'slices'")
+    distinct = Sample(prepared.points.points, scores=prepared.scores, names=points.names)
+    inner = ScoredSample.of(distinct, bounds=prepared.bounds)
+    require_sign(inner.draws, inner.bounds)
+    most = np.ones(len(points)) if max_weight is None else np.minimum(1.0, points.counts * max_weight)
+    _require_both_sides(standard)
+    with stop_signal() as stop, one_thread_in_libraries():
+        settings = Settings(width, deadline(), interrupted=stop)
+        program = _program(standard, inner, kind, factors, most, settings)
+        before = program.bracket(points.weights, width)
+        found = interruptible(lambda: program.solve(settings), stop, "the weights were computed")
+    shares = (found.weights / points.counts)[points.inverse]
+    result = OptimalWeights(
+        sample=replace(prepared.given, names=sample.names).with_columns(weights=shares),
+        lower=found.lower,
+        upper=found.upper,
+        before=0.5 * sum(before),
+        discrepancy=kind,
+        effective_size=float(1.0 / (shares @ shares)),
+        max_weight=max_weight,
+        test_function=found.h[points.inverse],
+        stein_function=found.g[points.inverse],
+        units=standard.units,
+        tolerance=width,
+        solver=found.solver,
+        seconds=time.perf_counter() - began,
+        warnings=prepared.notes,
+    )
+    if result.gap <= width:
+        return result
+    message = f"the smallest discrepancy lies in {result.bracket}, a bracket with a relative width of {result.gap:.1e}"
+    refuse_wide(result, message, "Allow more time, or thin the sample")  # type: ignore[arg-type]
+    return replace(result, warnings=(*result.warnings, Caution(message)))
+
+
+def _program(
+    standard: ScoredSample, inner: ScoredSample, kind: str, factors: SteinFactors, most: Floats, settings: Settings
+) -> WeightsProgram:
+    """Return the linear program of draws in standard units."""
+    points, scores, limits = standard.points, standard.scores, standard.bounds
+    z, shares, n = points.points, points.weights, len(points)
+    none = np.empty((0, n))
+    if kind == "graph":
+        graph, _ = graph_on(z, "spanner", 2.0, settings)
+        return WeightsProgram([SteinProgram(z, scores, shares, graph, factors, limits)], none, shares, most)
+    covariance = np.atleast_2d(np.cov(z.T, aweights=shares))
+    if limits is not None:
+        bounded = np.isfinite(limits).any(axis=1)
+        covariance[bounded] *= np.eye(points.dim)[bounded]
+    pulls = scores @ (covariance / np.diag(covariance))
+    programs = []
+    for j in range(points.dim):
+        u, own = z[:, [j]], None if limits is None else limits[[j]]
+        programs.append(SteinProgram(u, pulls[:, [j]], shares, geometry.join_neighbours(u), factors, own))
+    features = Quantities.of(inner, {}).stein_features()
+    if features is None:
+        return WeightsProgram(programs, none, shares, most)
+    return WeightsProgram(programs, features.T / np.abs(features).mean(axis=0)[:, None], shares, most)
+
+
+def _require_both_sides(standard: ScoredSample) -> None:
+    """Raise InputError if no weights give unbounded scores mean zero.
+
+    The scores are those of coordinates without bounds.
+    """
+    free = standard.scores.T
+    if standard.bounds is not None:
+        free = free[~np.isfinite(standard.bounds).any(axis=1)]
+    sizes = np.abs(free).max(axis=1, keepdims=True)
+    equal = np.vstack([free / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(standard.scores))])
+    right = np.append(np.zeros(len(free)), 1.0)
+    if linprog(np.zeros(equal.shape[1]), A_eq=equal, b_eq=right).status == _INFEASIBLE:
+        raise InputError(
+            "all draws are on one side of the mode: no weights give the scores mean zero; run the sampler longer"
+        )

@@ -1,0 +1,113 @@
+"""Weights of draws that minimize a Stein discrepancy."""
+
+import numpy as np
+import pytest
+from scipy.stats import loggamma
+
+import steinkit as sk
+from steinkit.diagnosis.bias.optimal_weights import weighted_quantiles
+
+SHAPE = 3.0
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def log_gamma(x):
+    return SHAPE - np.exp(x)
+
+
+def quantile_error(points, weights):
+    truth = loggamma(SHAPE).ppf(LEVELS)[:, None]
+    return np.sqrt(np.mean((weighted_quantiles(points, weights, LEVELS) - truth) ** 2)) / loggamma(SHAPE).std()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_weights_correct_quantiles_of_draws_with_the_wrong_shape(dim):
+    law, rng = loggamma(SHAPE), np.random.default_rng(0)
+    x = rng.normal(law.mean(), law.std(), (400, dim))
+    found = sk.optimal_weights(x, scores=log_gamma(x))
+    assert found.lower <= found.upper < 0.7 * found.before
+    assert quantile_error(x, found.weights) < 0.5 * quantile_error(x, np.full(400, 1 / 400))
+
+
+def test_weights_reduce_the_error_of_exact_draws():
+    rng, ratios = np.random.default_rng(1), []
+    for _ in range(5):
+        x = loggamma(SHAPE).rvs((300, 3), random_state=rng)
+        found = sk.optimal_weights(x, scores=log_gamma(x))
+        ratios.append(quantile_error(x, found.weights) / quantile_error(x, np.full(300, 1 / 300)))
+    assert np.median(ratios) < 0.6
+
+
+def test_discrepancy_of_the_weighted_draws_lies_in_the_bracket():
+    x = 1.2 * np.random.default_rng(2).standard_normal((200, 2))
+    target = sk.targets.Normal([0.0, 0.0])
+    found = sk.optimal_weights(x, target, discrepancy="graph")
+    units = {"scale": found.units.scale}
+    after = sk.graph_stein_discrepancy(x, target, weights=found.weights, units=units)
+    before = sk.graph_stein_discrepancy(x, target, units=units)
+    assert found.lower <= after.upper
+    assert after.lower <= found.upper
+    assert before.lower * 0.99 <= found.before <= before.upper * 1.01
+
+
+def test_repeated_draws_share_the_weight_of_their_point():
+    x = np.random.default_rng(3).standard_normal((100, 2))
+    target = sk.targets.Normal([0.0, 0.0])
+    twice = sk.optimal_weights(np.repeat(x, 2, axis=0), target)
+    once = sk.optimal_weights(x, target)
+    assert twice.weights[::2] == pytest.approx(twice.weights[1::2])
+    assert twice.upper == pytest.approx(once.upper, rel=0.02)
+    assert twice.weights.sum() == pytest.approx(1.0)
+
+
+def test_max_weight_limits_the_weights_and_raises_the_discrepancy():
+    x = np.random.default_rng(4).standard_normal((200, 3)) + 0.2
+    target = sk.targets.Normal(np.zeros(3))
+    free, limited = sk.optimal_weights(x, target), sk.optimal_weights(x, target, max_weight=2 / 200)
+    assert free.weights.max() > 2 / 200 >= limited.weights.max() * (1.0 - 1e-12)
+    assert limited.lower > free.upper
+    assert limited.effective_size > free.effective_size
+
+
+def test_bounded_support():
+    x = np.random.default_rng(5).exponential(1.2, (300, 1))
+    found = sk.optimal_weights(x, scores=-np.ones_like(x), bounds=[0.0, np.inf])
+    assert abs(found.weights @ x[:, 0] - 1.0) < 0.02 < abs(x.mean() - 1.0)
+
+
+def test_result_is_saved_and_plotted(tmp_path):
+    x = 1.2 * np.random.default_rng(6).standard_normal((100, 2))
+    found = sk.optimal_weights(x, sk.targets.Normal([0.0, 0.0]))
+    found.save(tmp_path / "weights.json")
+    again = sk.read_result(tmp_path / "weights.json")
+    assert (again.weights == found.weights).all()
+    assert again.to_dict() == found.to_dict()
+    assert [ax.get_xlabel() for ax in found.plot().axes] == ["x1", "x2"]
+    assert "x2" in found.summary()
+
+
+NORMAL = sk.targets.Normal([0.0, 0.0])
+DRAWS = np.random.default_rng(7).standard_normal((50, 2))
+
+
+@pytest.mark.parametrize(
+    ("draws", "options", "error"),
+    [
+        (np.abs(DRAWS) + 3.0, {}, sk.InputError),  # one side of the mode
+        (DRAWS[:1], {}, sk.InputError),
+        (np.ones((50, 2)), {}, sk.InputError),
+        (DRAWS, {"max_weight": 0.01}, sk.UsageError),
+        (DRAWS, {"discrepancy": "kernel"}, sk.UsageError),
+        (np.hstack([DRAWS, DRAWS]), {"discrepancy": "graph"}, sk.UsageError),
+        (sk.Sample(DRAWS, weights=np.ones(50)), {}, sk.UsageError),
+    ],
+)
+def test_invalid_input_is_rejected(draws, options, error):
+    dim = draws.dim if isinstance(draws, sk.Sample) else draws.shape[1]
+    with pytest.raises(error):
+        sk.optimal_weights(draws, sk.targets.Normal(np.zeros(dim)), **options)
+
+
+def test_scores_of_the_opposite_sign_are_rejected():
+    with pytest.raises(sk.InputError):
+        sk.optimal_weights(DRAWS, scores=DRAWS)

@@ -44,7 +44,7 @@ def found_in(draws: np.ndarray, scores: np.ndarray, target: sk.Target | None = N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdict = sk.verdict(draws, target, scores=scores if target is None else None)
-    p_values = [getattr(verdict, test) for test in TESTS]
+    p_values = [verdict.p, *(verdict.p_of(test.removeprefix("p_")) for test in TESTS[1:])]
     return Found(tuple(np.nan if p is None else p for p in p_values), verdict.enough_draws)
 
 

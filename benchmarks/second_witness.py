@@ -244,8 +244,7 @@ def judge(make: Make, name: str, seed: int) -> Found:
             verdict = sk.verdict(draws, target)
         except SteinkitError as error:
             return Found(None, error=f"{type(error).__name__}: {error}", seconds=time.process_time() - began)
-    p_invariance = getattr(verdict, "p_invariance", None)
-    return Found(verdict.p, p_invariance, verdict.enough_draws, seconds=time.process_time() - began)
+    return Found(verdict.p, verdict.p_of("invariance"), verdict.enough_draws, seconds=time.process_time() - began)
 
 
 def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] | None:
@@ -257,7 +256,7 @@ def judge_apart(make: Make, name: str, seed: int) -> tuple[float, float, bool] |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdict = sk.verdict(draws, target)
-    p, others = verdict.p_invariance, tuple(each for each in verdict.tests if each.name != "invariance")
+    p, others = verdict.p_of("invariance"), tuple(each for each in verdict.tests if each.name != "invariance")
     return (combined(others), 1.0 if p is None else p, verdict.invariance.has_edge) if verdict.enough_draws else None
 
 

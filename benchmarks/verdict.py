@@ -144,10 +144,10 @@ class Table:
     def add(self, row: str, found: sk.Verdict) -> None:
         """Count a verdict."""
         parts = {
-            "moments": found.p_moments,
-            "bounded": found.p_bounded,
-            "sliced": found.p_sliced,
-            "ksd": found.p_ksd,
+            "moments": found.p_of("moments"),
+            "bounded": found.p_of("bounded"),
+            "sliced": found.p_of("sliced"),
+            "ksd": found.p_of("ksd"),
             "verdict": found.p,
         }
         for test, p in parts.items():

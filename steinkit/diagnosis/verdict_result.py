@@ -232,52 +232,6 @@ class Verdict(Result):
         return next((each.p for each in self.tests if each.name == test), None)
 
     @property
-    def p_moments(self) -> float:
-        """The p-value of the test of moments."""
-        return self.moments.p_value
-
-    @property
-    def p_bounded(self) -> float:
-        """The p-value of the test of bounded moments."""
-        return self.bounded.p_value
-
-    @property
-    def p_sliced(self) -> float:
-        """The p-value of the test of slices."""
-        return self.sliced.p_value
-
-    @property
-    def p_ksd(self) -> float | None:
-        """The p-value of the kernel test; None if it was not run.
-
-        The kernel test is not run for weighted draws. In other cases, a warning gives the reason.
-        """
-        return self.p_of("ksd")
-
-    @property
-    def p_dependence(self) -> float | None:
-        """The p-value of the joint test of all pairs; None if it was not run.
-
-        The test is not run if there is one coordinate, if all coordinates have bounds, if the draws are weighted, or if
-        there are too few draws.
-        """
-        return self.p_of("dependence")
-
-    @property
-    def p_invariance(self) -> float | None:
-        """The p-value of the invariance test; None if it was not run."""
-        return self.p_of("invariance")
-
-    @property
-    def p_critic(self) -> float | None:
-        """The p-value of the critic; None if it was not run.
-
-        The critic is not run if the invariance test was run, if the draws are weighted, if there are fewer than a
-        hundred draws, or if there are hundreds of coordinates.
-        """
-        return self.p_of("critic")
-
-    @property
     def units(self) -> Units:
         """The standard units of sizes: the standard deviations of the draws."""
         return self.moments.units

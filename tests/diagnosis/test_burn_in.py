@@ -34,8 +34,8 @@ def test_sample_is_rejected_because_of_its_start(looks):
     later = sk.verdict(x[:, 6:], scores=-x[:, 6:])
     assert found.is_biased
     assert not later.is_biased
-    p_values = (later.p_moments / 0.3, later.p_bounded / 0.27, later.p_sliced / 0.23)
-    expected = min(1.0, *(0.8 * p for p in p_values), later.p_dependence / 0.1, later.p_critic / 0.2)
+    p_values = (later.p_of("moments") / 0.3, later.p_of("bounded") / 0.27, later.p_of("sliced") / 0.23)
+    expected = min(1.0, *(0.8 * p for p in p_values), later.p_of("dependence") / 0.1, later.p_of("critic") / 0.2)
     assert found.burn_in == found.to_dict()["burn_in"] == pytest.approx(expected, rel=1e-9)
     assert found.findings[0].evidence not in found.headline()
 

@@ -87,7 +87,7 @@ def test_verdict_uses_the_critic_without_a_density():
     x, scores = ridge(0.3, 7)
     found = sk.verdict(x, scores=scores)
     assert found.is_biased
-    assert found.p <= found.p_critic / 0.2 < 0.01
-    assert found.to_dict()["p_critic"] == found.p_critic
+    assert found.p <= found.p_of("critic") / 0.2 < 0.01
+    assert found.to_dict()["p_critic"] == found.p_of("critic")
     target = sk.Target(lambda x: -x, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
-    assert sk.verdict(np.random.default_rng(8).standard_normal((300, 2)), target).p_critic is None
+    assert sk.verdict(np.random.default_rng(8).standard_normal((300, 2)), target).p_of("critic") is None

@@ -28,7 +28,7 @@ def test_equivalent_draws_match_the_definition(weighted):
     x = np.random.default_rng(5).standard_normal((40, 3))
     x[7] = x[3]
     found = sk.verdict(x, scores=-x, weights=np.r_[2.0, np.ones(39)] if weighted else None)
-    assert (found.p_ksd is None) == weighted
+    assert (found.p_of("ksd") is None) == weighted
     rows = np.r_[0, np.arange(40)] if weighted else np.arange(40)
     pairs, diagonal = parts(found.units.points(x)[rows], found.units.scores(-x)[rows])
     assert found.ksd_equivalent_draws == pytest.approx(len(rows) * diagonal.sum() / pairs.sum(), rel=1e-12)

@@ -76,7 +76,7 @@ def test_shift_is_not_reported_as_a_shape():
 
 def test_rejections_have_findings_unless_only_the_kernel_test_rejects():
     for each in rejected(cut_off, normal(4), 6):
-        assert each.findings or each.p_ksd <= each.level
+        assert each.findings or each.p_of("ksd") <= each.level
 
 
 def test_dependence_of_three_coordinates_has_no_finding():

@@ -18,8 +18,8 @@ def test_exact_chains_of_nuts_pass(package):
             found.append(sk.verdict(sample.draws, scores=sample.scores))
     assert len(found) == 18
     assert sum(each.enough_draws for each in found) >= 16
-    for test in ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd"):
-        p_values = [getattr(each, test) for each in found if each.enough_draws]
+    for test in (None, "moments", "bounded", "sliced", "ksd"):
+        p_values = [each.p_of(test) if test else each.p for each in found if each.enough_draws]
         assert sum(p <= 0.05 for p in p_values) <= 4
         assert sum(p <= 0.01 for p in p_values) <= 2
 

@@ -59,9 +59,9 @@ def results_of(measure, x, scores, bounds=None, shape=None):
     assert findings
     return [
         found.p,
-        found.p_moments,
-        found.p_sliced,
-        found.p_ksd,
+        found.p_of("moments"),
+        found.p_of("sliced"),
+        found.p_of("ksd"),
         found.ksd_equivalent_draws,
         found.ess,
         hash(tuple(findings)),

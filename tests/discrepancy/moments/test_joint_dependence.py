@@ -95,7 +95,7 @@ def test_verdict_reports_weak_dependence():
     target = sk.targets.Normal(np.zeros(50), covariance=covariance)
     draws = mean_field(np.random.default_rng(5), 1500, precision)
     found = sk.verdict(draws, scores=target.score(draws))
-    assert found.p <= 10.0 * found.p_dependence < 0.01
+    assert found.p <= 10.0 * found.p_of("dependence") < 0.01
     assert "any correlations are slightly biased" in found.sentence
     assert not found.bias.reliable.any()
     assert sk.verdict(draws, target).bias.method == "run"

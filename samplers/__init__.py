@@ -1,7 +1,7 @@
-"""Samplers for one or more chains, exact and on minibatches.
+"""Exact and minibatch samplers for one or more chains.
 
-A sampler is a function of a target and options. It returns `Draws`, which contain the draws of one or more chains and
-their cost. Each chain depends only on its seed. Samplers on minibatches require a `steinkit.Posterior`.
+A sampler is a function of a target and options. It returns a `Draws` object, which contains the draws and the cost of
+one or more chains. Each chain depends only on its seed. Minibatch samplers require a `steinkit.Posterior`.
 """
 
 import lazy_loader

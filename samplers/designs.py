@@ -1,43 +1,43 @@
-"""Design of sequential tests that read the least data for a given error.
+"""Design of sequential tests that use the least data for a given error.
 
 The parameters of a test are the fraction pi_1 of the data read per stage, the error epsilon allowed per stage, and a
 Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the test at its worst mean:
 
     minimize data use(0)    subject to error(0) <= target error.
 
-The *average* design treats the moves of a trial run as a sample of future moves. It bounds the mean bias of their
-acceptance probabilities, for which errors partly cancel:
+The *average* design treats the moves of a trial run as a sample of future moves. This design bounds the mean bias of
+the acceptance probabilities, where errors partly cancel:
 
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
-Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon reads the least
-data. A smaller pi_1 gives more stages, and the running time of the analysis is quadratic in the number of stages. By
+Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon minimizes the data
+use. A smaller pi_1 gives more stages, and the running time of the analysis is quadratic in the number of stages. By
 default, the average design therefore decreases pi_1 until three successive values save less than 0.3 %.
 
-**Bias.** The bias of an acceptance probability is smaller than the error of the test. Over the uniform number u of a
-step, errors partly cancel, because the test accepts some moves that Metropolis rejects, and vice versa. With the
-acceptance probability P = min(1, exp(Delta)), mu(u) = k (Delta - log u) (see below), and the error E(mu) of
-`operating_characteristics`, the bias is
+**Bias.** The bias of an acceptance probability is smaller than the error of the test. The test accepts some moves that
+the Metropolis test rejects and rejects some that it accepts. In the mean over the uniform random number u of a step,
+these errors partly cancel. Let P = min(1, exp(Delta)) be the acceptance probability, let mu(u) = k (Delta - log u) (see
+below), and let E(mu) be the error computed by `operating_characteristics`. The bias is
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
-For an even function E, with w = |Delta - log u|, w_0 = max(Delta, 0) and D = max(-Delta, 0), this equals
+E is an even function. With w = |Delta - log u|, w_0 = max(Delta, 0) and D = max(-Delta, 0), the bias is equal to
 
     P_epsilon - P = integral from 0 to D of E(k w) e^(w - D) dw - P integral from w_0 to inf of E(k w) e^(w_0 - w) dw.
 
-The data use is given by the same expression, with + in place of - and the data use of the test in place of E. The
-integrand varies on the scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h
-(e^y - 1), with h = min(1, 1 / k), resolves both scales in a Gauss-Legendre rule in y.
+The expression for the data use has + in place of - and the data use of the test in place of E. The integrand varies on
+the scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h (e^y - 1), with h =
+min(1, 1 / k), resolves both scales in a Gauss-Legendre rule in y.
 
 **Trial run.** An exact chain records the statistics that determine the sequential test of each proposed move. The
 decision depends on the data through the mean and the standard deviation (divisor N) of the N differences
-l_i = log p(x_i | theta') - log p(x_i | theta). With the uniform number u of the step,
+l_i = log p(x_i | theta') - log p(x_i | theta). For the uniform random number u of the step, define
 
     Delta = (N / T) mean + offset,        offset = log [rho(theta') q(theta | theta') / (rho(theta) q(theta' | theta))],
     mu(u) = k (Delta - log u),            k = T sqrt(N - 1) / (N sd),
 
-where mu is the standardized mean of `operating_characteristics`, and Metropolis accepts if mu > 0. Therefore, the two
-numbers Delta and k characterize a move.
+where mu is the standardized mean in `operating_characteristics`. The Metropolis test accepts if mu > 0. Therefore, the
+two numbers Delta and k characterize a move.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ from steinkit.targets.family import as_finite, as_positive, as_vector
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrialRun(Brief):
-    """Statistics of proposed moves, for the design of sequential tests.
+    """Statistics of proposed moves used to design sequential tests.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class TrialRun(Brief):
 
     @property
     def log_ratio(self) -> Floats:
-        """Delta of each move, shape (n,).
+        """Array of shape (n,) that contains Delta for each move.
 
         The acceptance probability is min(1, e^Delta).
         """
@@ -132,7 +132,7 @@ class TrialRun(Brief):
 
     @property
     def sharpness(self) -> Floats:
-        """Standardized mean k per unit of Delta - log u, for each move, shape (n,)."""
+        """Standardized mean k per unit of Delta - log u for each move."""
         return np.asarray(self.temperature * (math.sqrt(self.size - 1.0) / (self.size * np.asarray(self.sd))))
 
 
@@ -140,7 +140,7 @@ class TrialRun(Brief):
 def trial_run(
     posterior: Posterior, *, proposal: Proposal, temperature: float = 1.0, **run: Unpack[RunKeywords]
 ) -> TrialRun:
-    """Record the moves that exact Metropolis-Hastings chains propose.
+    """Record the moves proposed by exact Metropolis-Hastings chains.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def trial_run(
     options = RunOptions(**({"draws": 100} if not {"draws", "budget"} & run.keys() else {}) | run)
     draws = run_chains("trial_run", posterior, proposal, _Scan(), options, temperature)
     moves = {name: values[draws.present] for name, values in draws.diagnostics.items()}
-    usable = np.isfinite(moves["mean"])  # NaN outside the support, and minus infinity at zero likelihood
+    usable = np.isfinite(moves["mean"])  # NaN outside the support and minus infinity if the likelihood is zero
     if not usable.any():
         raise InputError(
             f"all {usable.size} proposals of the trial run are outside the support or have zero likelihood; use a "
@@ -206,7 +206,7 @@ def trial_run(
     if constant.any():
         raise InputError(
             f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals of the trial run, and a test "
-            "would read all data; use a larger proposal, or one that changes the state"
+            "would read all the data; use a larger proposal, or one that changes the state"
         )
     return TrialRun(
         size=posterior.size,
@@ -220,7 +220,7 @@ def trial_run(
 
 @dataclass(frozen=True)
 class _Scan(MetropolisTest):
-    """Metropolis test on all data.
+    """Metropolis test on all the data.
 
     The data are read in minibatches to compute the moments of the l_i.
     """
@@ -239,28 +239,28 @@ _ALPHAS = (0.5, 0.75, 1.0)
 _SMALLEST_FRACTION, _LARGEST_FRACTION = 0.01, 0.5
 _FRACTIONS = 12
 _SMALLEST_BATCH = 100
-# Smallest fraction of the data in the default batches, which limits the time of the analysis.
+# Smallest fraction of the data among the default batch sizes. This limits the running time of the analysis.
 _SMALLEST_SHARE = 1e-3
-# The search stops if this number of successive batch sizes saves less than this fraction of the data use.
+# The search ends after this number of successive batch sizes that reduce the data use by less than this fraction.
 _TRIED, _WORTH_TRYING = 3, 0.003
-# Relative accuracy of the largest admissible epsilon.
+# Relative accuracy of the computed largest admissible epsilon.
 _ACCURACY = 1e-3
 
 # Error and data use as a function of (first_fraction, epsilon, alpha).
 _Criterion = Callable[[float, float, float], tuple[float, float]]
 _NODES = 64
-# The function exp(-w) is negligible beyond this exponent, and a normal density beyond this number of standard
+# The function exp(-w) is negligible beyond this exponent. A normal density is negligible beyond this number of standard
 # deviations.
 _LONGEST = 36.0
 _FAR = 8.0
-# Number and spacing of the means at which the curves of a test are computed, before interpolation.
+# Number and spacing of the means where the curves of a test are computed before interpolation.
 _TABLE = 240
 _GROWTH = 7.5
 
 
 @dataclass(frozen=True)
 class SequentialDesign:
-    """Sequential test, with the criterion of its design.
+    """Sequential test and the criterion used in its design.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class SequentialDesign:
         return {"epsilon": self.epsilon, "batch_size": batch_size, "alpha": self.alpha}
 
     def test(self, size: int) -> AusterityTest:
-        """Return the acceptance test, for `corrected_sgld` and `metropolis_hastings`.
+        """Return an acceptance test for `corrected_sgld` and `metropolis_hastings`.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class SequentialDesign:
 def worst_case_design(
     target_error: float, *, first_fractions: Sequence[float] | None = None, alphas: Sequence[float] = _ALPHAS
 ) -> SequentialDesign:
-    """Find the cheapest sequential test with a bounded error at every mean.
+    """Find the cheapest sequential test that satisfies an error bound at every mean.
 
     Parameters
     ----------
@@ -367,8 +367,8 @@ def worst_case_design(
 
     Notes
     -----
-    The objective is almost flat, because at mean 0 a test with error e reads all data with probability 1 - 2 e for any
-    number of stages.
+    The objective is almost flat, because at mean 0 a test with error e reads all the data with probability 1 - 2 e for
+    any number of stages.
 
     References
     ----------
@@ -399,7 +399,7 @@ def average_design(
     batch_sizes: Sequence[int] | None = None,
     alphas: Sequence[float] = _ALPHAS,
 ) -> SequentialDesign:
-    """Find the cheapest sequential test with a bounded mean bias over a trial run.
+    """Find the cheapest sequential test that satisfies a bound on the mean bias.
 
     Parameters
     ----------
@@ -480,20 +480,20 @@ def _search(
     *,
     stops_early: bool = False,
 ) -> SequentialDesign:
-    """Return the design that reads the least data, or the first one in case of ties."""
+    """Return the design with the smallest data use, or the first one in case of ties."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
     if alphas is None or not len(fractions) or not len(alphas):
         raise UsageError("expected at least one fraction of the data and one alpha, got none")
     for fraction in fractions:
         for alpha in alphas:
-            interim_stages(fraction, 0.5, alpha)  # this checks the ranges before the search
+            interim_stages(fraction, 0.5, alpha)  # check the ranges before the search
     designs: list[SequentialDesign] = []
-    least: list[float] = []  # data use of the best design after each fraction
+    least: list[float] = []  # smallest data use found up to each fraction
     for fraction in map(float, fractions):
         for alpha in map(float, alphas):
             if any(design.data_use <= fraction for design in designs):
-                continue  # the data use is at least the fraction of the first stage
+                continue  # the data use is at least the fraction read in the first stage
             epsilon = _loosest(criterion, target_error, fraction, alpha)
             error, data_use = criterion(fraction, epsilon, alpha)
             designs.append(SequentialDesign(fraction, epsilon, alpha, name, float(target_error), error, data_use))
@@ -504,7 +504,7 @@ def _search(
 
 
 def _loosest(criterion: _Criterion, target_error: float, fraction: float, alpha: float) -> float:
-    """Return the largest admissible epsilon, at most 1/2.
+    """Return the largest admissible epsilon, which is at most 1/2.
 
     The error of a stage is at most epsilon, so target_error / J is admissible for J stages. If the error is not
     monotonic in epsilon, a larger epsilon may also be admissible.
@@ -529,7 +529,7 @@ def _loosest(criterion: _Criterion, target_error: float, fraction: float, alpha:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AcceptanceBias(Brief):
-    """Effect of a sequential test on each of n moves.
+    """Data use of a sequential test and its bias for each of n moves.
 
     Attributes
     ----------
@@ -618,12 +618,12 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
 def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:
     """Return functions that interpolate the error and the data use of a test.
 
-    They map means of shape (...) to values of shape (2, ...).
+    The functions map means of shape (...) to values of shape (2, ...).
     """
     from scipy.interpolate import CubicSpline
 
     fractions, thresholds = interim_stages(first_fraction, epsilon, alpha)
-    # beyond this mean, the first stage decides correctly
+    # beyond this mean, the first stage gives the correct decision
     farthest = (thresholds[0] + _FAR) * math.sqrt(1.0 / fractions[0] - 1.0) if len(fractions) else 1.0
     s = np.linspace(0.0, 1.0, _TABLE)
     means = farthest * np.sinh(_GROWTH * s) / math.sinh(_GROWTH)

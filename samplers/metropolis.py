@@ -1,6 +1,6 @@
-"""Metropolis-Hastings samplers, exact and on minibatches.
+"""Exact and minibatch Metropolis-Hastings samplers.
 
-The following samplers are exact and use all data at each step:
+The following samplers are exact and use all the data in each step:
 
                            proposal                                                   acceptance probability
     rwmh                   theta' = theta + scale xi                                  min(1, r)
@@ -15,11 +15,11 @@ The following samplers use minibatches and random-walk proposals theta' = theta 
 
     approximate_mh    sequential t test, on a minibatch that grows until the test decides
     subsampling_mh    empirical Bernstein bound, on a minibatch that grows until the test decides
-    barker_mh         Barker's test of 1965, with the noise of the minibatch as part of its randomness
+    barker_mh         Barker's test (1965), which uses the noise of the minibatch as a source of randomness
 
-The samplers `barker` and `barker_mh` are named after Barker's acceptance test of 1965. The Barker proposal of
-Livingstone and Zanella (2022), which uses gradients, is not included. The loop over steps is in
-`steinkit.samplers.chains.run`, and the tests are in `steinkit.samplers.acceptance`.
+The samplers `barker` and `barker_mh` use Barker's acceptance test (1965). The Barker proposal of Livingstone and
+Zanella (2022), which uses gradients, is not included. The loop over steps is in `steinkit.samplers.chains.run`, and the
+tests are in `steinkit.samplers.acceptance`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from steinkit.target import Target
 
 @sampler()
 def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by random-walk Metropolis, which is exact and uses all data.
+    """Sample by random-walk Metropolis, which is exact and uses all the data.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
 
 @sampler()
 def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by a random walk with Barker's test of 1965, exactly, using all data.
+    """Sample by a random walk and Barker's exact test (1965) on all the data.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def metropolis_hastings(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by Metropolis-Hastings with a given proposal and acceptance test.
+    """Sample by Metropolis-Hastings with any proposal and acceptance test.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def metropolis_hastings(
     -------
     Draws
         Draws of all chains. The cost of a step is the number of data points read by the test. For a Langevin proposal,
-        it also includes the data points of the gradient, unless the test reads all data.
+        it also includes the data points of the gradient, unless the test reads all the data.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def approximate_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with the austerity test, with a bias set by epsilon.
+    """Sample by a random walk and the austerity test; epsilon controls the bias.
 
     Parameters
     ----------
@@ -367,8 +367,8 @@ def approximate_mh(
 
 
 @sampler(
-    bound=OwnOption("X|oracle", "Bound on the log likelihood ratio of a data point (concentration test)."),
-    factor=OwnOption("X", "Growth factor of the batch per stage (concentration test)."),
+    bound=OwnOption("X|oracle", "Bound on the log likelihood ratio of any data point (concentration test)."),
+    factor=OwnOption("X", "Growth factor of the batch size per stage (concentration test)."),
 )
 def subsampling_mh(
     posterior: Posterior,
@@ -381,7 +381,7 @@ def subsampling_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with the concentration test, which bounds the error.
+    """Sample by a random walk and the concentration test, which bounds the error.
 
     Parameters
     ----------
@@ -447,7 +447,7 @@ def subsampling_mh(
     return run_chains("subsampling_mh", posterior, RandomWalk(proposal_scale), test, RunOptions(**run), temperature)
 
 
-@sampler(sigma=OwnOption("X", "Standard deviation of the noise in a minibatch Barker test."))
+@sampler(sigma=OwnOption("X", "Standard deviation of the noise in the minibatch Barker test."))
 def barker_mh(
     posterior: Posterior,
     *,
@@ -457,7 +457,7 @@ def barker_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk with Barker's test on minibatches, almost unbiased.
+    """Sample by a random walk and Barker's test on minibatches (almost unbiased).
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def barker_mh(
     -----
     The number of data points read by a test grows with the square of N / T times the length of the move. Choose values
     of proposal_scale and temperature for which the log likelihood ratio varies by about one. Otherwise, each test reads
-    all data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
+    all the data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Samplers by name, and the options of each sampler.
+"""Registry of samplers and their options.
 
-A sampler is a function that `steinkit.samplers` exports and `sampler` decorates. Its options are the keyword arguments
-of the function. An option has the same name and meaning in all samplers. On the command line, dashes replace
-underscores.
+A sampler is a function exported by `steinkit.samplers` and decorated with `sampler`. The options of a sampler are the
+keyword arguments of the function. An option has the same name and meaning in all samplers. On the command line, dashes
+replace underscores.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from steinkit.samplers.chains.draws import Draws, takes_run_options
 from steinkit.target import Target
 
 _Function = TypeVar("_Function", bound=Callable[..., Draws])
-_REGISTERED = "registered"  # the attribute of a sampler's function
-# A display setting and a Python object cannot be set on the command line.
+_REGISTERED = "registered"  # attribute set on the function of a sampler
+# These options, a display setting and a Python object, cannot be set on the command line.
 _PYTHON_ONLY = ("progress", "test")
 
 
@@ -60,7 +60,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Sampler with its name, one-line summary, function and options."""
+    """Name, one-line summary, function and options of a sampler."""
 
     name: str
     summary: str
@@ -68,7 +68,7 @@ class Sampler:
     own: Mapping[str, OwnOption]
 
     def options(self) -> dict[str, Option]:
-        """Return the options by name."""
+        """Return the options in a dictionary with their names as keys."""
         empty = inspect.Parameter.empty
         return {
             each.name: Option(each.name, each.default is empty, None if each.default is empty else each.default)
@@ -78,7 +78,7 @@ class Sampler:
 
     @property
     def needs_end(self) -> bool:
-        """True if a run requires at least one of the options draws and budget."""
+        """True if a run requires `draws`, `budget`, or both."""
         options = self.options()
         return {"draws", "budget"} <= options.keys() and not options["draws"].required
 
@@ -101,8 +101,8 @@ class Sampler:
 def sampler(**own: OwnOption) -> Callable[[_Function], _Function]:
     """Register a function of `steinkit.samplers` as a sampler.
 
-    The name of the sampler is that of the function, with dashes, and its summary is the first line of the docstring. In
-    the signature, ``**run`` stands for the options of `RunOptions`.
+    The name of the sampler is the function name with dashes, and the summary is the first line of the docstring. In the
+    signature, ``**run`` stands for the `RunOptions` fields.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ def sampler_names() -> tuple[str, ...]:
 
 
 def own_options() -> dict[str, OwnOption]:
-    """Return the command-line form of the options that only one sampler has, by name."""
+    """Return the command-line form of options that belong to only one sampler."""
     return {name: option for each in _samplers().values() for name, option in each.own.items()}
 
 
 def find_sampler(name: str) -> Sampler:
-    """Return the sampler with a given name.
+    """Return the sampler with the given name.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def find_sampler(name: str) -> Sampler:
 
 @cache
 def _samplers() -> dict[str, Sampler]:
-    """Collect the samplers that `steinkit.samplers` exports, by name."""
+    """Collect the samplers exported by `steinkit.samplers`, with their names as keys."""
     from steinkit import samplers
 
     found = [getattr(getattr(samplers, name), _REGISTERED, None) for name in dir(samplers)]

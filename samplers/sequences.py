@@ -1,18 +1,19 @@
 """Independent draws, Sobol points and kernel herding.
 
-The discrepancies of these sequences decrease at known rates. The rate is about n^-1/2 for independent draws, and n^-1
-(up to logarithms) for the other two. They therefore serve as references for measures of sample quality and for
-samplers.
+The discrepancies of these sequences decrease at known rates. The rate is about n^-1/2 for independent draws and n^-1,
+up to logarithmic factors, for the other two. These sequences therefore serve as references for measures of sample
+quality and for samplers.
 
 Kernel herding on [0, 1] uses the space of functions with h(0) = 0 and |h|^2 = integral of h'(x)^2. The kernel of this
-space is k(x, y) = min(x, y), the mean embedding of the uniform distribution is mu(x) = x - x^2 / 2, and the points are
+space is k(x, y) = min(x, y). The mean embedding of the uniform distribution is mu(x) = x - x^2 / 2. The points are
 
     x_1 = argmax mu(x),      x_t = argmax over x of  t mu(x) - sum over s < t of k(x, x_s).
 
-The objective is piecewise quadratic. If c of the previous points are larger than x, its slope is t (1 - x) - c. Each
-piece has its maximum at 1 - c / t, and the next point is one of these maxima: 1, 1/2, 1/3, 3/4, ... In case of ties,
-the smallest point is selected. In this space, the distance of n points from the uniform distribution is the square root
-of the integral of (F_n(x) - x)^2, which is called the L_2 star discrepancy. It is at least 1 / (2 sqrt(3) n).
+The objective is piecewise quadratic. If c of the previous points are larger than x, the slope at x is t (1 - x) - c.
+Each piece has its maximum at 1 - c / t. The next point is one of these maxima. The sequence begins with 1, 1/2, 1/3,
+3/4. In case of ties, the smallest point is selected. In this space, the distance between n points and the uniform
+distribution is the L_2 star discrepancy, defined as the square root of the integral of (F_n(x) - x)^2. This discrepancy
+is at least 1 / (2 sqrt(3) n).
 
 References
 ----------
@@ -42,7 +43,7 @@ _LARGEST_SOBOL = 1 << 30
 
 @sampler()
 def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int] = 0) -> Draws:
-    """Draw independent samples from a target that can be sampled.
+    """Draw independent samples from a target that supports exact sampling.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
-    """Compute Sobol points in the box of a uniform distribution.
+    """Compute Sobol points in the support of a uniform distribution.
 
     Parameters
     ----------
@@ -121,11 +122,11 @@ def sobol(
     chains = len(seeds)
     lower, upper = _box(target, "sobol")
     if chains > 1 and not scramble:
-        raise UsageError(f"`chains` must be 1 without scrambling; got {chains}: pass scramble=True")
+        raise UsageError(f"`chains` must be 1 without scrambling; got {chains}; pass scramble=True")
     if draws >= _LARGEST_SOBOL:
         raise UsageError(f"`draws` must be less than {_LARGEST_SOBOL}; got {draws}")
     skipped = 0 if scramble else 1
-    exponent = (draws + skipped - 1).bit_length()  # of the next power of two, because SciPy warns for other lengths
+    exponent = (draws + skipped - 1).bit_length()  # a power of two, because SciPy warns for other lengths
     points = np.empty((chains, draws, len(lower)))
     for chain, chain_seed in enumerate(seeds):
         rng = generator(chain_seed, Kind.PROPOSAL)
@@ -137,7 +138,7 @@ def sobol(
 
 @sampler()
 def herding(target: Target, *, draws: int) -> Draws:
-    """Compute the kernel herding sequence of a uniform distribution on an interval.
+    """Compute the kernel herding sequence for a uniform distribution on an interval.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     draws = whole(draws, "draws", 1)
     lower, upper = _box(target, "herding")
     if len(lower) != 1:
-        raise UsageError(f"herding requires a target of one dimension; got {len(lower)} for {target.label!r}")
+        raise UsageError(f"herding requires a one-dimensional target; got {len(lower)} for {target.label!r}")
     points = _into_box(_herd(draws)[None, :, None], lower, upper)
     return _as_draws(points, target, (0,), {"sampler": "herding", "draws": draws})
 
@@ -209,7 +210,7 @@ def _box(target: Target, sampler: str) -> tuple[Floats, Floats]:
 def _into_box(points: Floats, lower: Floats, upper: Floats) -> Floats:
     """Map [0, 1]^d to the box.
 
-    Rounding errors do not move points outside the box.
+    Points that rounding errors would move outside the box are clipped.
     """
     return np.minimum(lower + (upper - lower) * points, upper)
 

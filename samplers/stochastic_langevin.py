@@ -1,4 +1,4 @@
-"""Stochastic gradient Langevin dynamics, with and without an acceptance test.
+"""Stochastic gradient Langevin dynamics with and without an acceptance test.
 
     theta' = theta + (eps / 2) (grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)) + sqrt(eps) xi,
 
@@ -9,7 +9,7 @@ draws have the weights eps_t.
 In the corrected version, theta' is a proposal. The ratio q_X(theta | theta') / q_X(theta' | theta) uses the same
 minibatch X in both terms. The proposal is a mixture over minibatches, and detailed balance for each component implies
 detailed balance for the mixture. The test reads data in an order that is independent of X. A test on X would not
-correct the error of the minibatch.
+correct the error due to the minibatch.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from steinkit.samplers.registry import OwnOption, sampler
 
 
 @sampler(
-    decay=OwnOption("X", "Exponent of the decrease of the step size of sgld; the draws are then weighted."),
+    decay=OwnOption("X", "Exponent of the decreasing step size in sgld; the draws are then weighted."),
     decay_offset=OwnOption("X", "Number of steps before the step size decreases."),
-    control_variates=OwnOption("", "Use control variates at the mode for the gradients of sgld."),
+    control_variates=OwnOption("", "Use control variates at the mode for the gradients in sgld."),
 )
 def sgld(
     posterior: Posterior,
@@ -66,9 +66,9 @@ def sgld(
     decay_offset : float, default 1.0
         Number b of steps before the step size decreases. It must be positive.
     control_variates : bool, default False
-        If True, the gradient of each minibatch at the mode is replaced by that of all data. The noise of the gradient
-        is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from the
-        initial state. This option is suitable for unimodal posteriors.
+        If True, the gradient of each minibatch at the mode is replaced by that of all the data. The noise of the
+        gradient is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from
+        the initial state. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -91,7 +91,7 @@ def sgld(
     -------
     Draws
         Biased draws of all chains. The cost is n per step. With control variates, it is 2 n per step, in addition to
-        the passes over all data that found the mode. With decay, the weight of a draw is the size of the step that
+        the passes over all the data that found the mode. With decay, the weight of a draw is the size of the step that
         begins at the draw.
 
     Raises
@@ -145,7 +145,7 @@ def sgld(
         return step_size * (1.0 + t / decay_offset) ** -decay
 
     given = model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before
-    with np.errstate(all="ignore"):  # non-finite values raise errors with their chain and step
+    with np.errstate(all="ignore"):  # non-finite values are reported with their chain and step
         if posterior.compiled_terms is not None:
             from steinkit.samplers.chains.compiled_chains import LangevinChains
 
@@ -166,7 +166,7 @@ def corrected_sgld(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by SGLD proposals with an acceptance test, with a bias set by epsilon.
+    """Sample by SGLD proposals and an acceptance test; epsilon controls the bias.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _take_steps(
     step_cost: int,
     before: int,
 ) -> None:
-    """Advance all chains together, because their steps have the same cost."""
+    """Advance all chains together; each step has the same cost for all chains."""
     chains, dim = np.arange(len(states)), states.shape[1]
     gradient = BatchGradient(model, batch, options.seeds, mode)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
@@ -258,6 +258,7 @@ def _take_steps(
         states = moved
         models.require_support(model, states, chains, t)
         done += 1
-        # By equation 11 of Welling and Teh, theta_t has the weight eps_t, which is the size of the step from theta_t.
+        # By equation 11 of Welling and Teh, the weight of theta_t is eps_t, the size of the step that starts at
+        # theta_t.
         columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}
         recorder.record(chains, done, points=states, cost=before + done * step_cost, **columns)

@@ -1,9 +1,9 @@
-"""Measurement of the quality and the bias of samples with Stein discrepancies.
+"""Measurement of sample quality and bias with Stein discrepancies.
 
-A bracket of a discrepancy is certified, that is, proved to contain the value.
+The bracket of a discrepancy is certified: it is proved to contain the exact value.
 
-Public names are imported on first use, so that ``import steinkit`` is fast. The file ``__init__.pyi`` lists these names
-with their modules.
+Public names are imported on first use to keep ``import steinkit`` fast. The file ``__init__.pyi`` lists these names and
+their modules.
 """
 
 import lazy_loader

@@ -7,7 +7,7 @@ from typing import NoReturn
 def run() -> NoReturn:
     """Run the command line.
 
-    While modules are being imported, Control-C ends the process without a traceback.
+    If Control-C is pressed while modules are being imported, the process ends without a traceback.
     """
     handles = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if handles:

@@ -1,6 +1,6 @@
-"""Validation of the arguments of public functions.
+"""Validation of arguments passed to public functions.
 
-Messages state the name of the argument, the expected value and the value received. A bool is not accepted as a number.
+Error messages contain the argument name, the expected value and the value received. A bool is not accepted as a number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN.maxstring = _SHOWN.maxother = 60
 
 
 def require_type(wanted: type | tuple[type, ...], expected: str, **values: object) -> None:
-    """Raise UsageError unless all arguments, given by name, have a type.
+    """Raise UsageError unless all named arguments have the expected type.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ def require_mappings(**values: object) -> None:
 
 
 def require_functions(*, optional: bool = False, **values: object) -> None:
-    """Raise UsageError unless the arguments are callable, or None if optional."""
+    """Raise UsageError unless the arguments are callable, or None where allowed."""
     for name, value in values.items():
         if not callable(value) and not (optional and value is None):
             require_type((), "a function", **{name: value})
 
 
 def require_lists(**values: object) -> None:
-    """Raise UsageError unless the arguments are None or sequences other than text."""
+    """Raise UsageError unless the arguments are None or sequences other than strings."""
     for name, value in values.items():
         wanted = () if isinstance(value, str | bytes) else (Sequence, np.ndarray, types.NoneType)
         require_type(wanted, "a list or None", **{name: value})
 
 
 def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return a random generator for a seed, a generator or None (arbitrary seed).
+    """Return a random generator from a seed, a generator or None (random seed).
 
     Raises
     ------
@@ -79,7 +79,7 @@ def generator_from(rng: int | np.random.Generator | None) -> np.random.Generator
 
 
 def require_unmasked(values: Any, what: str) -> None:
-    """Raise InputError if an array, or an array in a list, has masked entries.
+    """Raise InputError if an array or any array in a list has masked entries.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def require_unmasked(values: Any, what: str) -> None:
 
 
 def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float64]:
-    """Convert values to an array of doubles, without a copy if possible.
+    """Convert values to a double-precision array without a copy if possible.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def masked_entries(values: Any) -> int:
 
 
 def require_range(values: ArrayLike, what: str) -> None:
-    """Raise InputError unless the sizes of numbers are 0 or from 1e-100 to 1e100.
+    """Raise InputError unless all absolute values are 0 or from 1e-100 to 1e100.
 
     Squares and quotients of such numbers neither overflow nor underflow. Infinities and NaN are accepted.
 
@@ -147,28 +147,30 @@ def require_range(values: ArrayLike, what: str) -> None:
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     outside = np.isfinite(sizes) & (sizes != 0.0) & ((sizes < 1e-100) | (sizes > 1e100))
     if outside.any():
-        raise InputError(f"{what} must be 0 or of a size from 1e-100 to 1e100; got {sizes[outside][0]:g}: rescale them")
+        raise InputError(
+            f"{what} must be 0 or between 1e-100 and 1e100 in absolute value; got {sizes[outside][0]:g}; rescale them"
+        )
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """Convert an argument to an int of at least ``least``, or raise UsageError."""
+    """Convert an argument to an int not below ``least``; raise UsageError if invalid."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; got {_SHOWN.repr(value)}")
     return int(value)
 
 
 def positive(value: Any, name: str) -> float:
-    """Convert an argument to a positive finite float, or raise UsageError."""
+    """Convert an argument to a positive finite float; raise UsageError if invalid."""
     return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
 
 
 def share(value: Any, name: str) -> float:
-    """Convert an argument to a float in [0, 1], or raise UsageError."""
+    """Convert an argument to a float in [0, 1]; raise UsageError if invalid."""
     return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
 
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], expected: str) -> float:
-    """Convert an argument to an allowed float, or raise UsageError."""
+    """Convert an argument to an allowed float; raise UsageError if invalid."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     try:
@@ -181,7 +183,7 @@ def number(value: Any, name: str, allowed: Callable[[float], bool], expected: st
 
 
 def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Return the batch size; the default is limited by the number of data points."""
+    """Return the batch size; the default is at most the number of data points."""
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:

@@ -1,36 +1,37 @@
-"""Autocorrelation times of chains, and tail probabilities of statistics.
+"""Autocorrelation times of chains and tail probabilities of statistics.
 
-The variance of a mean over n draws with autocorrelations rho_t is equal to that of n / tau independent draws, where tau
-= 1 + 2 sum_t rho_t. Geyer's initial monotone sequence truncates the sum. For a reversible chain, the sums of neighbors
-P_k = rho_2k + rho_2k+1 are positive and decreasing. The sums are therefore added up to the first one that is not
-positive, and each is replaced by the minimum of the sums up to it:
+Consider n draws with autocorrelations rho_t, and let tau = 1 + 2 sum_t rho_t. Their mean has the same variance as the
+mean of n / tau independent draws. The sum is truncated by Geyer's initial monotone sequence. For a reversible chain,
+the sums of neighbors P_k = rho_2k + rho_2k+1 are positive and decreasing. Therefore, P_k is replaced by min(P_0, ...,
+P_k), and the sum ends before the first P_k that is not positive:
 
-    tau = 2 sum_k P_k - 1,      never below 1.
+    tau = max(2 sum_k P_k - 1, 1).
 
-Pairs of draws at a lag are taken within chains. Deviations are from the mean of all chains, so autocorrelation times
-are large if the chains disagree.
+Pairs of draws at a given lag are formed within chains. Deviations are computed from the mean of all chains, so
+autocorrelation times are large if the chains disagree.
 
-**Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes fast within each
-region, and a function with similar means in both regions. If a fraction f of the variance of the function is between
-the regions, its autocorrelation is about f at all lags up to the mixing time tau between the regions, and its
-autocorrelation time is 1 + f tau. If f is smaller than n^-1/2, the noise of an autocorrelation of n draws, Geyer's
-sequence stops immediately with a time of 1. For f = .03, tau = 200 and n = 1000, the standard error of the mean is then
-2.6 times too small, and exact chains are rejected.
+**Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes quickly within each
+region, and a function with similar means in both regions. Let f be the fraction of the variance of the function that is
+due to the difference between the regions, and let tau be the mixing time between the regions. The autocorrelation of
+the function is about f at all lags up to tau, and its autocorrelation time is 1 + f tau. The noise in an
+autocorrelation of n draws is n^-1/2. If f is smaller, Geyer's sequence ends immediately and gives a time of 1. For f =
+0.03, tau = 200 and n = 1000, the standard error of the mean is then too small by a factor of 2.6, and exact chains are
+rejected.
 
-Means of batches of L successive draws reveal slow mixing, because they reduce the variance of the noise by the factor
-1/L but retain the variance between regions. The autocorrelation time is therefore also computed from means of batches
-of 2, 4, 8, ... draws, as long as there are at least sixteen batches. These times are used if successive means are
-significantly correlated (von Neumann's test):
+Means of batches of L successive draws reveal slow mixing. Averaging divides the variance of the noise by L but
+preserves the variance between regions. The autocorrelation time is therefore also computed from the means of batches of
+2, 4, 8, ... draws as long as there are at least sixteen batches. If successive means are significantly correlated by
+von Neumann's test, the autocorrelation time is
 
     tau = L var(batch means) / var(function) * tau(batch means).
 
-Batch means are centered at the means of their chains, because a difference between chains may be due to a biased chain
-and not to slow mixing. The mixing time between regions is estimated by L tau(batch means), without the ratio of
-variances, because batch means contain little noise. This estimate may exceed the mixing time by up to L. The function
-`slowest_change` applies it to functions that distinguish regions: coordinates z_j, squares and products sgn(z_i z_j)
-|z_i z_j|^(1/2), and the logarithms of the norms of draws and scores. In more than a hundred dimensions, only the
-products of the most correlated pairs are used. All of these functions have light tails, so a few draws cannot dominate
-them.
+The batch means in each chain are centered at the mean of the chain because a difference between chains may be due to a
+biased chain instead of slow mixing. The mixing time between regions is estimated by L tau(batch means). The ratio of
+variances is omitted because batch means contain little noise. The estimate may exceed the mixing time by up to L.
+`slowest_change` computes this estimate for functions that distinguish regions. These functions are the coordinates z_j,
+squares and products in the form sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms of draws and scores. In
+more than a hundred dimensions, only the products of the most correlated pairs are used. All of these functions have
+light tails, so a few draws cannot dominate the estimate.
 
 References
 ----------
@@ -49,21 +50,21 @@ import numpy as np
 from steinkit.runtime.deadlines import blocks
 from steinkit.sample import Floats, Integers
 
-_DIRECT_PAIRS = 32  # number of pairs of lags that are summed directly before a Fourier transform is used
+_DIRECT_PAIRS = 32  # number of lag pairs summed directly before a Fourier transform is used
 _FEWEST_BATCHES = 16
-_CLEAR = 2.5  # smallest significant correlation of batch means, in standard errors
+_CLEAR = 2.5  # smallest significant correlation between batch means, in standard errors
 _CHANCE = 3e-4  # probability of a false detection of slow mixing for each batch length
-_NEAR = 0.03  # added to norms divided by sqrt(d), which bounds their logarithms from below
+_NEAR = 0.03  # added to norms divided by sqrt(d) to bound the logarithms from below
 _ROUNDING = 1e-12  # smaller relative changes are due to rounding errors
 _FUNCTIONS = 64  # largest number of functions processed together
 _VALUES = 1 << 22  # largest number of values processed together
-_MOST_PAIRS = 5050  # number of pairs of coordinates; all pairs of a hundred coordinates
+_MOST_PAIRS = 5050  # largest number of coordinate pairs: all pairs in a hundred dimensions
 
 Chains = Sequence[slice]
 
 
 def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]) -> Floats:
-    """Return integrated autocorrelation times by Geyer's monotone sequence.
+    """Return integrated autocorrelation times from Geyer's monotone sequence.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
 
 
 def lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats:
-    """Return the sums of products of values at a lag within chains, shape (k,)."""
+    """Return the sums of products of values separated by a lag within chains."""
     sums = np.zeros(len(values))
     for chain in chains:
         if chain.stop - chain.start > lag:
@@ -115,7 +116,7 @@ def _sums_by_transform(values: Floats, scale: Floats, chains: Sequence[slice], l
 
     size = fft.next_fast_len(2 * longest, real=True)
     sums = np.empty(len(values))
-    for k, row in enumerate(values):  # one row at a time, because a million draws require 50 MB
+    for k, row in enumerate(values):  # one row at a time, because each row requires 50 MB for a million draws
         power = np.zeros(size // 2 + 1)
         for chain in chains:
             power += np.abs(fft.rfft(row[chain], size)) ** 2
@@ -132,7 +133,7 @@ def initial_monotone_sum(correlation: Floats) -> float:
 
 
 def long_run_times(deviations: Floats, chains: Chains) -> Floats:
-    """Return autocorrelation times that include slow mixing below the noise.
+    """Return autocorrelation times that account for slow mixing below the noise.
 
     Parameters
     ----------
@@ -189,12 +190,12 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
 
 
 def _about_chains(values: Floats, chains: Chains) -> Floats:
-    """Subtract the means of chains from values."""
+    """Subtract from each value the mean of its chain."""
     return np.concatenate([values[:, chain] - values[:, chain].mean(axis=1, keepdims=True) for chain in chains], axis=1)
 
 
 def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:
-    """Yield batch lengths (1, 2, 4, ...), the batch means, and their chains."""
+    """Yield batch lengths (1, 2, 4, ...), the batch means and their chains."""
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
         yield length, values, chains
@@ -207,7 +208,7 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
 
 
 def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
-    """Return autocorrelations at lag 1 in standard errors, shape (k,)."""
+    """Return the autocorrelations at lag 1 in units of their standard errors."""
     squares, neighbors = lagged_products(means, chains, 0), means.shape[1] - len(chains)
     if not neighbors:
         return np.zeros(len(means))
@@ -217,7 +218,7 @@ def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
 
 
 def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
-    """Yield blocks of functions that distinguish regions, shape (k, n)."""
+    """Yield blocks of functions that distinguish regions as arrays of shape (k, n)."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
     first, second = np.triu_indices(len(z))
@@ -228,7 +229,7 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     sizes = [np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) for values in (z, scores.T)]
     others = np.concatenate([z, np.log(np.array(sizes) + _NEAR)])
-    for rows in blocks(len(first), width, "slow mixing directions were sought"):
+    for rows in blocks(len(first), width, "slow mixing directions were searched for"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
 
@@ -241,10 +242,10 @@ def tail_probability(z: float, n_effective: float) -> float: ...
 @overload
 def tail_probability(z: Floats, n_effective: Floats) -> Floats: ...
 def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | Floats:
-    """Return the probability that the z-score of exact draws exceeds ``z``.
+    """Return the probability that a z-score computed from exact draws exceeds ``z``.
 
-    The result is the tail probability of Student's t distribution, with degrees of freedom that are calibrated on
-    slowly mixing chains.
+    The result is a tail probability of Student's t distribution. The degrees of freedom were calibrated with slowly
+    mixing chains.
     """
     from scipy.special import stdtr
 

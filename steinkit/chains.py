@@ -1,7 +1,7 @@
-r"""Convergence diagnostics of chains: effective sample sizes, R-hat and moments.
+r"""Convergence diagnostics: effective sample sizes, R-hat and moments.
 
-Each chain is split into two half chains of m draws, and the middle draw of a chain of odd length is omitted. There are
-K half chains in total. Let :math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m),
+Each chain is split into two half chains of m draws, for a total of K half chains. If the length of a chain is odd, its
+middle draw is omitted. Let :math:`\gamma_{kt}` be the autocovariance of half chain k at lag t (divisor m),
 :math:`\gamma_t` its mean over k, :math:`W = \gamma_0 m / (m - 1)` the variance within half chains, B the variance of
 their means (divisor K - 1), and :math:`V = \gamma_0 + B`. Then
 
@@ -10,16 +10,16 @@ their means (divisor K - 1), and :math:`V = \gamma_0 + B`. Then
     \mathrm{ESS} = \frac{K m}{\tau}, \qquad
     \tau = \max\Big( -1 + 2 \sum_{k < q} P_k + \rho_{2q}^+, \; \frac{1}{\log_{10} K m} \Big).
 
-The sum is Geyer's initial monotone sequence. The pairs :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 = 1`,
-are added up to the first pair :math:`P_q` that is not positive, and each pair is replaced by the minimum of the pairs
-up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m + B /
-W}`.
+The sum is Geyer's initial monotone sequence. Its terms are :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 =
+1`. The sum ends before the first term :math:`P_q` that is not positive, and each term is replaced by the minimum of the
+terms up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m +
+B / W}`.
 
 Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
-among the N draws of all half chains. Both diagnostics are therefore defined for infinite variances. R-hat is also
-computed for distances from the median, to detect chains that differ only in spread, and the larger value is reported.
-Tail ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd /
-sqrt(ESS), with the ESS of the draws themselves.
+among the N draws of all half chains. Both diagnostics are therefore defined for infinite variances. To detect chains
+that differ only in spread, R-hat is also computed from distances to the median, and the larger value is reported. Tail
+ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd /
+sqrt(ESS), where the ESS is computed from the original draws.
 
 These diagnostics cannot detect bias. A sampler that converges quickly to an incorrect distribution has a large ESS and
 an R-hat of 1.
@@ -63,12 +63,12 @@ _COLUMNS = {
     "R-hat": "r_hat",
 }
 _MEANING = (
-    "This is the number of independent draws that would have the same accuracy. The number refers to the distribution "
-    "to which the chains converge, and does not show whether this distribution is the target."
+    "The ESS is the number of independent draws that would have the same accuracy. It refers to the distribution "
+    "to which the chains converge and does not show whether this distribution is the target."
 )
-_MIXED = 1.01  # largest R-hat of chains that have mixed
-_FEWEST_EFFECTIVE = 100.0  # smallest effective sample size of chains that have mixed
-_FEWEST = 4  # smallest number of draws per chain, so that half chains have a variance
+_MIXED = 1.01  # largest R-hat for chains that are considered mixed
+_FEWEST_EFFECTIVE = 100.0  # smallest effective sample size for chains that are considered mixed
+_FEWEST = 4  # smallest number of draws per chain that gives half chains a variance
 _TAILS = (0.05, 0.95)
 _STILL = 1e-15  # scaled draws with a smaller range are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
@@ -77,11 +77,11 @@ _AT_ONCE = 2**20  # number of values processed together
 
 @dataclass(frozen=True, eq=False)
 class ChainDiagnostics(Measurement):
-    """Effective sample sizes, R-hat and moments of a sample's parameters.
+    """Effective sample sizes, R-hat and moments of the parameters of a sample.
 
-    Undefined diagnostics are NaN. R-hat of a single chain is undefined, as are all diagnostics of a constant parameter
-    or of chains with fewer than four draws. Effective sample sizes, standard errors and R-hat are computed on first
-    access.
+    Undefined diagnostics are NaN. R-hat is undefined for a single chain. All diagnostics are undefined for a constant
+    parameter and for chains with fewer than four draws. Effective sample sizes, standard errors and R-hat are computed
+    on first access.
 
     Attributes
     ----------
@@ -138,30 +138,30 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def bulk_ess(self) -> Floats:
-        """Effective sample size of the normal scores, shape (d,); ignores weights."""
+        """Effective sample size of the normal scores; weights are ignored."""
         return self._of_coordinates(bulk_effective_size)
 
     @cached_property
     def tail_ess(self) -> Floats:
-        """Smaller effective sample size of the indicators of both tails, shape (d,)."""
+        """Smaller of the effective sample sizes of the two tail indicators."""
         return self._of_coordinates(tail_effective_size)
 
     @cached_property
     def r_hat(self) -> Floats:
-        """Ratio of the spread of all draws to that within half chains, shape (d,)."""
+        """Ratio of the spread of all draws to the spread within half chains."""
         if self.n_chains == 1:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(rank_r_hat)
 
     @cached_property
     def mcse_mean(self) -> Floats:
-        """Standard error of the mean, shape (d,); NaN if the weights are unequal."""
+        """Standard error of the mean; NaN if the weights are unequal."""
         if self.weighted:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(error_of_mean, in_units=True)
 
     def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
-        """Return a statistic of each parameter, in the parameter's unit if `in_units`."""
+        """Return a statistic of each parameter, in its original unit if `in_units`."""
         found, (n_chains, n_draws, _) = np.full(len(self.names), np.nan), self.common.shape
         if n_draws < _FEWEST:
             return found
@@ -169,7 +169,7 @@ class ChainDiagnostics(Measurement):
         for first in range(0, len(found), width):
             chains = np.ascontiguousarray(np.moveaxis(self.common[:, :, first : first + width], 2, 0))
             exponents = np.frexp(np.abs(chains).max(axis=(1, 2)))[1]
-            scaled = np.ldexp(chains, -exponents[:, None, None])  # scaling is exact and avoids overflow of squares
+            scaled = np.ldexp(chains, -exponents[:, None, None])  # exact, and prevents overflow of the squares
             changing = np.flatnonzero(np.ptp(scaled, axis=(1, 2)) > 0.0)
             if changing.size:
                 values = statistic(scaled[changing])
@@ -202,12 +202,12 @@ class ChainDiagnostics(Measurement):
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the smallest ESS, its limits, and properties of the chains."""
+        """State the smallest ESS, its limits and properties of the chains."""
         question = f"What is its {self.title}?"
         worst = f"The {self.title} of the worst parameter is {compact(self.value)}."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the previous draw"]
         facts += [] if self.cost_per_draw is None else [f"the cost per draw is {compact(self.cost_per_draw)}"]
-        moves = f"In these chains, {', and '.join(facts)}."
+        moves = f"In these chains, {' and '.join(facts)}."
         return (
             Statement("number", question, worst),
             Statement("limits", question, _MEANING, continues=True),
@@ -223,24 +223,24 @@ class ChainDiagnostics(Measurement):
 
     @property
     def min_ess(self) -> float:
-        """Smallest bulk ESS, which is the value of the measure; NaN if undefined."""
+        """Smallest bulk ESS (the value of the measure), or NaN if undefined."""
         return float(np.fmin.reduce(self.bulk_ess))
 
     value = lower = upper = min_ess
 
     @property
     def min_tail_ess(self) -> float:
-        """Smallest tail ESS; NaN if undefined."""
+        """Smallest tail ESS, or NaN if undefined."""
         return float(np.fmin.reduce(self.tail_ess))
 
     @property
     def max_r_hat(self) -> float:
-        """Largest R-hat; NaN for one chain."""
+        """Largest R-hat, or NaN for one chain."""
         return float(np.fmax.reduce(self.r_hat))
 
     @property
     def mixed(self) -> bool:
-        """True if all defined R-hat are at most 1.01 and all defined ESS at least 100."""
+        """True if no R-hat exceeds 1.01 and no ESS is below 100."""
         return not (self.max_r_hat > _MIXED or min(self.min_ess, self.min_tail_ess) < _FEWEST_EFFECTIVE)
 
     def __repr__(self) -> str:
@@ -255,10 +255,10 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of each parameter.
 
     Chain labels split the sample into chains, and draw numbers determine the order within each chain. A sample without
-    labels is treated as one chain. Chains of unequal length are cut to the length of the shortest one.
+    labels is treated as one chain. Chains of unequal length are truncated to the length of the shortest chain.
 
-    The diagnostics do not depend on the target, so a biased sampler that mixes well has good values. ESS and R-hat do
-    not use weights. `ChainDiagnostics.weight_ess` measures the effect of weights.
+    The diagnostics do not depend on the target, so a biased sampler that mixes well has good diagnostics. ESS and R-hat
+    do not use weights. `ChainDiagnostics.weight_ess` measures the effect of weights.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
         )
     if common < _FEWEST:
         notes.append(
-            f"ESS, R-hat and the error of the mean need at least {_FEWEST} draws per chain; the shortest chain has "
+            f"ESS, R-hat and the error of the mean require at least {_FEWEST} draws per chain; the shortest chain has "
             f"{common}"
         )
     p = sample.probabilities
@@ -309,7 +309,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     constant = np.ptp(sample.points, axis=0) == 0.0
     if constant.any() and len(sample) > 1:
         still = ", ".join(np.array(sample.names)[constant])
-        notes.append(f"all draws of {still} are the same, so ESS and R-hat are not defined")
+        notes.append(f"all draws of {still} are equal, so ESS and R-hat are undefined")
     cost_per_draw = moved = None
     if sample.cost is not None:
         cost_per_draw = float(sum(sample.cost[rows].max() for rows in chains)) / len(sample)
@@ -330,7 +330,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Return weighted means and standard deviations, unbiased for equal weights."""
+    """Return weighted means and sds; with equal weights, variances are unbiased."""
     mean = p @ points
     freedom = 1.0 - float(p @ p)
     if not freedom > 0.0:
@@ -357,13 +357,13 @@ def bulk_effective_size(chains: Floats) -> Floats:
 
 
 def tail_effective_size(chains: Floats) -> Floats:
-    """Return the smaller effective sample size of the indicators of both tails."""
+    """Return the smaller of the effective sample sizes of the two tail indicators."""
     low, high = np.quantile(chains, _TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 
 
 def rank_r_hat(chains: Floats) -> Floats:
-    """Return the larger R-hat of normal scores and of folded normal scores.
+    """Return the larger of the R-hat values of normal and folded normal scores.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def rank_r_hat(chains: Floats) -> Floats:
 
 
 def error_of_mean(chains: Floats) -> Floats:
-    """Return the standard error of the mean of all draws, shape (d,)."""
+    """Return the standard error of the mean of all draws."""
     draws = chains.reshape(len(chains), -1)
     spread = np.ptp(draws, axis=1, keepdims=True)  # may be much smaller than the draws
     draws = (draws - draws.mean(axis=1, keepdims=True)) / spread
@@ -429,7 +429,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
 
 
 def smallest_bfmi(sample: Sample) -> float | None:
-    """Return the smallest E-BFMI of a sample's chains; None if it is undefined."""
+    """Return the smallest E-BFMI of the chains of a sample, or None if undefined."""
     if sample.energy is None:
         return None
     smallest = float(np.fmin.reduce(bfmi(sample.energy, split_chains(sample)[0])))
@@ -437,11 +437,11 @@ def smallest_bfmi(sample: Sample) -> float | None:
 
 
 def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the parameters in which divergent draws differ from the others.
+    """Return the parameters for which divergent draws differ from the others.
 
     For each parameter, rank tests of location and of spread compare the divergent draws with the others. The test of
-    spread uses the distance of the rank from the middle rank. The level of all tests together is .01. Autocorrelation
-    is ignored.
+    spread uses the distance between the rank and the middle rank. The overall level of all tests is 0.01.
+    Autocorrelation is ignored.
 
     Parameters
     ----------
@@ -473,14 +473,14 @@ def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDAr
 
     ranks = _mean_ranks(points.T) - (n + 1) / 2
     folded = _mean_ranks(np.abs(ranks)) - (n + 1) / 2
-    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # standard error of the mean rank of k out of n draws
+    error = math.sqrt((n + 1) * (n - k) / (12 * k))  # standard error of the mean rank of k draws out of n
     z = np.maximum(*(np.abs(each[:, divergent].mean(axis=1)) / error for each in (ranks, folded)))
     found = np.asarray(z > -ndtri(_SIGNIFICANT / (4 * dim)))
     return found if found.any() else np.ones(dim, dtype=bool)
 
 
 def _halves(chains: Floats) -> Floats:
-    """Split chains into half chains, shape (d, 2 n_chains, n_draws // 2)."""
+    """Split chains into half chains of shape (d, 2 n_chains, n_draws // 2)."""
     half = chains.shape[-1] // 2
     return np.concatenate([chains[..., :half], chains[..., -half:]], axis=1)
 
@@ -494,7 +494,7 @@ def _normal_scores(halves: Floats) -> Floats:
 
 
 def _mean_ranks(draws: Floats) -> Floats:
-    """Return ranks in each row, counted from 1; equal draws have their mean rank."""
+    """Return ranks in each row, counted from 1; tied draws get their mean rank."""
     order = np.argsort(draws, axis=1)
     ordered = np.take_along_axis(draws, order, axis=1)
     differs = np.diff(ordered, axis=1) != 0.0
@@ -516,12 +516,12 @@ def _r_hat(halves: Floats) -> Floats:
 
 
 def _effective_size(halves: Floats) -> Floats:
-    """Return the effective sample size of values, shape (d,)."""
+    """Return the effective sample size of values for each parameter."""
     from scipy.fft import next_fast_len
 
     m = halves.shape[-1]
     size, means = halves.shape[-2] * m, halves.mean(axis=-1, keepdims=True)
-    padded = next_fast_len(2 * m, real=True)  # zeros prevent wrap-around
+    padded = next_fast_len(2 * m, real=True)  # padding with zeros prevents wrap-around
     spectrum = np.fft.rfft(halves - means, padded)
     covariance = np.fft.irfft(spectrum * np.conjugate(spectrum), padded)[..., :m].mean(axis=1) / m
     within = covariance[:, :1] * m / (m - 1.0)

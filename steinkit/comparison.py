@@ -38,10 +38,10 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Comparison:
-    """Test and measure several samples, and rank them by their certified brackets.
+    """Test and measure several samples and rank them by their certified brackets.
 
     A sample that cannot be measured is reported with the reason. A warning is issued if the samples have different
-    sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can have a lower rank.
+    sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def compare(
 
 
 def _read(draws: DrawsLike) -> Sample | SteinkitError:
-    """Return the sample, or the error."""
+    """Return the sample or the error."""
     try:
         return as_sample(draws)
     except SteinkitError as error:
@@ -155,12 +155,12 @@ def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...
 def rank_groups(
     brackets: Mapping[str, tuple[float, float]], *, smaller_is_better: bool = True
 ) -> tuple[tuple[str, ...], ...]:
-    """Return groups of names with overlapping brackets, with the best group first.
+    """Return groups of names with overlapping brackets, in order from the best group.
 
-    A measure does not distinguish two samples with overlapping brackets, even if their midpoints differ. Overlap is not
-    transitive, because a wide bracket can overlap two disjoint ones. Therefore, samples share a rank if a chain of
-    overlapping brackets joins them. If two samples have different ranks, the better one is better by this measure.
-    Brackets with a common end overlap. The names of a group are in the order of the midpoints.
+    A measure does not distinguish two samples with overlapping brackets even if the midpoints differ. Overlap is not
+    transitive because a wide bracket can overlap two disjoint brackets. Therefore, samples share a rank if a chain of
+    overlapping brackets connects them. If two samples have different ranks, their brackets do not overlap. Brackets
+    that share an endpoint also overlap. The names in a group are sorted by the midpoints of the brackets.
     """
     sign = 1.0 if smaller_is_better else -1.0
     turned = {name: sorted((sign * lower, sign * upper)) for name, (lower, upper) in brackets.items()}
@@ -183,7 +183,7 @@ def _sizes(found: Sequence[ComparedSample]) -> list[str]:
     least = min(sizes)
     return [
         Caution(
-            f"the samples have {least} to {max(sizes)} draws, and every measure depends on their number; to compare "
-            f"samplers, use the first {least} draws of each"
+            f"the samples have {least} to {max(sizes)} draws, and every measure depends on the number of draws; to "
+            f"compare samplers, use the first {least} draws of each"
         )
     ]

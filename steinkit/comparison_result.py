@@ -1,4 +1,4 @@
-"""Result of a comparison of samples, and its report."""
+"""Comparison results and reports."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Samples with their measures and verdicts, and their ranking.
+    """Samples with their measures, verdicts and ranking.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Comparison(Result):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as ``steinkit compare --json`` prints it.
+        """Return the document that ``steinkit compare --json`` prints.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class Comparison(Result):
 
     @property
     def subject(self) -> str:
-        """Number of samples, and their target."""
+        """Number of samples and their target."""
         of = count(len(self.samples), "sample")
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
@@ -199,7 +199,7 @@ class Comparison(Result):
         return found
 
     def headline(self) -> str:
-        """State which sample ranks first, and whether it is biased."""
+        """State which sample ranks first and whether it is biased."""
         first = find_measure(self.measures[0])
         best: Sequence[str] = next(iter(self.ranking[first.name]), ())
         verdicts = [each.verdict for each in self.samples if each.name in best and each.verdict is not None]
@@ -229,12 +229,12 @@ class Comparison(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List the verdicts, the biases, and the ranking by every measure."""
+        """List the verdicts, the biases and the ranking by every measure."""
         judged = [table for table in (self._verdicts, self._biases(WORST)) if table is not None]
         return (*judged, *(self.table(name) for name in self.measures))
 
     def table(self, measure: str) -> Table:
-        """List the samples by rank, and the reference samples.
+        """List the samples by rank and the reference samples.
 
         Parameters
         ----------
@@ -263,13 +263,13 @@ class Comparison(Result):
         return Table(f"{sentence(known.title)}, {known.preference}", columns, cells)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the samples, their units and their origin."""
+        """List the samples, their units and their provenance."""
         units = units_label(None if self.units is None else self.units.document)
         names = ", ".join(each.name for each in self.samples)
         return ("samples", names), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self, *, everything: bool = False) -> str:
-        """Report which samples may be used, and their ranking by each measure.
+        """Report which samples may be used and how each measure ranks them.
 
         Parameters
         ----------
@@ -298,21 +298,21 @@ class Comparison(Result):
         return verdicts_table(verdicts) if any(verdicts.values()) else None
 
     def _biases(self, most: int | None) -> Table | None:
-        """Table of the biases of the tested samples, or None if none is known."""
+        """Table of the biases of the tested samples, or None if unknown."""
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
 
     @property
     def _unjudged(self) -> list[str]:
-        """Samples without a verdict, and the reasons."""
+        """Samples without a verdict and the reasons."""
         return [f"{each.name}: {unjudged_sentence(each.unjudged)}" for each in self.samples if each.unjudged]
 
     @property
     def _untested(self) -> str:
-        """Sentence on the meaning of the ESS, and on aspects that were not tested."""
+        """Sentence about the meaning of the ESS and the aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
-        return f"ESS measures how well the chains mix, and does not detect bias. {verdict.untested_sentence}"
+        return f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
         """State the meaning of the ranking by a measure."""
@@ -333,14 +333,14 @@ class Comparison(Result):
             found.append(Statement("comparison", which, text))
         if measure.needs == "draws":
             text = (
-                f"{sentence(measure.title)} is an estimate and does not depend on the target, so this is a ranking by "
-                "mixing, not by quality: it does not detect bias."
+                f"{sentence(measure.title)} is an estimate that does not depend on the target. This is a ranking by "
+                "mixing, not by quality, and it does not detect bias."
             )
             found.append(Statement("limits", which, text))
         return found
 
     def _first(self, measure: Measure) -> str:
-        """Return a clause on the sample that ranks first."""
+        """Return a clause about the sample that ranks first."""
         groups, title = self.ranking[measure.name], measure.title
         if not groups:
             return f"None of {count(len(self.samples), 'sample')} could be ranked by {title}"

@@ -1,7 +1,7 @@
 """Compiled terms of a posterior.
 
-Samplers that run chains in compiled code call these functions by address (see `steinkit.runtime.function_pointers`),
-with one batch of data per call:
+Samplers that run compiled chains call the following functions by address, with one batch of data per call (see
+`steinkit.runtime.function_pointers`):
 
     log_ratios(table, theta, proposed, rows, count, values)    log p(x_i | proposed) - log p(x_i | theta) for the rows
     log_likelihood(table, theta, first, count, work) -> float  sum over rows first, ..., first + count - 1
@@ -9,9 +9,9 @@ with one batch of data per call:
     log_prior(table, theta) -> float
     grad_log_prior(table, theta, total)
 
-The arguments are addresses and integers. ``rows`` is the address of int64 numbers, and all other addresses are those of
-float64 numbers. ``values`` and ``work`` have space for 2 count numbers, and the results are stored at their beginning.
-``table`` contains the addresses and sizes of the data.
+The arguments are addresses and integers. ``rows`` is the address of int64 numbers, and all other addresses refer to
+float64 numbers. ``values`` and ``work`` have space for 2 count numbers. The results are stored at the beginning of
+``values``. ``table`` contains the addresses and sizes of the data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GRAD_LOG_PRIOR = "void(int64, int64, int64)"
 
 @dataclass(frozen=True, eq=False)
 class CompiledTerms:
-    """Addresses of the compiled terms of a posterior.
+    """Addresses of the compiled functions for the terms of a posterior.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class CompiledTerms:
 
     @classmethod
     def of(cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...]) -> CompiledTerms:
-        """Return the terms for functions that `pointed_function` returned."""
+        """Return the terms for functions returned by `pointed_function`."""
         entries = np.array(table, dtype=np.int64)
         addresses = [entries.ctypes.data, *(function.address for function in functions)]
         return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept))
 
     def tempered(self, temperature: float) -> CompiledTerms:
-        """Return the terms with the temperature multiplied by a factor."""
+        """Return a copy with the temperature multiplied by a factor."""
         return replace(self, temperature=self.temperature * temperature)

@@ -1,4 +1,4 @@
-"""Estimation of scores from batches of data with control variates.
+"""Score estimation from batches of data with control variates.
 
 Let rho be the prior density, g_i the gradient of the log likelihood of data point i, c the mean of the draws, and
 D_i(v) the derivative of g_i at c along v. For each draw x, let B be a new batch of b of the N data points. The
@@ -6,8 +6,8 @@ estimated score is
 
     s(x) = grad log rho(x) + sum_i g_i(c) + sum_i D_i(x - c) + (N / b) sum over B of (g_i(x) - g_i(c) - D_i(x - c)).
 
-The expectation of s(x) over batches is the exact score. Near c, the terms in parentheses are of second order in x - c,
-so a few data points are sufficient even if N is large. The first two sums are computed once for all draws.
+The expectation of s(x) over all batches is the exact score. Near c, the terms in parentheses are of second order in x -
+c. Therefore, a few data points suffice even if N is large. The first two sums are computed once for all draws.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
-_STEP = 1e-4  # step of central differences, in standard deviations of the draws or distances from their mean
-_GATHERED_FLOATS = 1 << 20  # floats of data gathered at once
-_LARGE = 300  # largest dimension for the second order, which passes over the data 2 d times
+_STEP = 1e-4  # step for central differences, in units of the sds of the draws or their distances from the mean
+_GATHERED_FLOATS = 1 << 20  # number of data values gathered at once
+_LARGE = 300  # largest dimension for the second order, which requires 2 d passes over the data
 _WARN, _REFUSE = 0.1, 0.5  # fractions of noise in the variance of a score for a warning and an error
 
 
@@ -35,8 +35,8 @@ def stochastic_scores(
 ) -> Sample:
     """Estimate the scores of draws from batches of data with control variates.
 
-    The result is used like any sample with scores, for example ``sk.verdict(scored)``. The noise of the scores has mean
-    zero, and the standard errors of tests include it.
+    The result can be used like any sample with scores, for example in ``sk.verdict(scored)``. The noise in the scores
+    has mean zero and is included in the standard errors of tests.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def stochastic_scores(
 
 
 class BatchScores(NamedTuple):
-    """Draws with scores from batches of data.
+    """Draws with scores estimated from batches of data.
 
     Attributes
     ----------
@@ -105,18 +105,18 @@ class BatchScores(NamedTuple):
 def batch_scores(
     draws: DrawsLike, posterior: Posterior, batch: int, order: int | None = None, rng: Seed = 0
 ) -> BatchScores:
-    """Estimate scores from batches, and the fraction of noise in them."""
+    """Estimate scores from batches of data and the fraction of noise in the scores."""
     require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
     if posterior.dim not in (None, sample.dim):
-        raise InputError(f"expected draws with {posterior.dim} parameters, like the posterior; got {sample.dim}")
+        raise InputError(f"expected draws with {posterior.dim} parameters, as in the posterior; got {sample.dim}")
     if posterior.names is not None and sample.has_default_names:
         sample = sample.with_columns(names=posterior.names)
     points, inverse = np.unique(sample.points, axis=0, return_inverse=True)
     inverse = inverse.ravel()  # NumPy 2.0 returns a different shape
     still = np.flatnonzero((points == points[0]).all(axis=0))
     if len(still):
-        raise InputError(f"{sample.names[still[0]]} is the same in all draws; omit constant parameters")
+        raise InputError(f"{sample.names[still[0]]} is constant in all draws; omit constant parameters")
     generator = generator_from(rng)
     if not isinstance(order, int | None) or order not in (None, 1, 2):
         raise UsageError(f"order must be 1 or 2; got {order!r}")
@@ -144,14 +144,14 @@ def batch_scores(
     percent = f"{100.0 * min(share[worst], 1.0):.2g}%"
     message = f"{percent} of the variance of {sample.names[worst]}'s score is noise from batches of {batch} data points"
     if share[worst] > _REFUSE:
-        raise InputError(f"{message}; use a larger batch, or the exact score")
+        raise InputError(f"{message}; use a larger batch or the exact score")
     if share[worst] > _WARN:
         message = Caution(f"{message}; a larger batch increases the power of tests and reduces margins of error")
     return BatchScores(sample.with_columns(scores=scores[inverse]), float(share[worst]), message)
 
 
 def _over_all_data(posterior: Posterior, offsets: Floats, centre: Floats, second: bool) -> Floats:
-    """Return the expanded gradients, summed over all data points, shape (n, d)."""
+    """Return the sum of the expanded gradients over all data points."""
 
     def likelihood_score(points: Floats) -> Floats:
         return posterior.score(points) - posterior.grad_log_prior(points)
@@ -166,7 +166,7 @@ def _over_all_data(posterior: Posterior, offsets: Floats, centre: Floats, second
 
 
 def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Integers, second: bool) -> Floats:
-    """Return the gradients minus their expansions, shape (n, b, d)."""
+    """Return the gradients minus their expansions for each batch."""
     n, b = rows.shape
     data = tuple(array[rows.ravel()][:, None] for array in posterior.data)  # each batch has one data point
     many = for_many(posterior.grad_log_likelihood_many, posterior.grad_log_likelihood)

@@ -1,4 +1,4 @@
-r"""Convergence curves of a measure against the number of draws, and their rates.
+r"""Curves of a measure against the number of draws, and convergence rates.
 
 The curve of a sample x_1, x_2, ... is the measure :math:`m_n` of its first n draws, over a grid of n. The rate r is the
 slope of the least-squares line
@@ -6,10 +6,10 @@ slope of the least-squares line
 .. math:: \log m_n \approx a + r \log n
 
 over the tail of the grid. For independent draws, r is near -1/2. The curve of a biased sampler approaches the bias, so
-r tends to 0. Given several replicates of a sampler, the curve and the line are those of the medians over the
-replicates. The interval of the rate is the percentile interval of a bootstrap over replicates. There is no interval for
-a single sample. The points of its curve share draws, and the interval of the regression assumes independent points. It
-would therefore not describe the variation between runs of the sampler.
+r tends to 0. If several replicates of a sampler are given, the curve and the line are computed from the medians over
+the replicates. The interval for the rate is a percentile bootstrap interval over the replicates. No interval is
+computed for a single sample. The points of a single curve share draws, but a regression interval assumes independent
+points. Such an interval would therefore not describe the variation between runs of the sampler.
 
 References
 ----------
@@ -56,23 +56,23 @@ if TYPE_CHECKING:
     from steinkit.units import Units
 
 Flags = NDArray[np.bool_]
-_FEWEST = 3  # smallest number of points of a line
-_POINTS, _FIRST = 12, 10  # default number of points of the grid
+_FEWEST = 3  # smallest number of points for a fitted line
+_POINTS, _FIRST = 12, 10  # default number of grid points, and the first of them
 _BOOTSTRAP = 2000  # number of resamples
-_BLOCK = 1 << 21  # number of values of resamples in memory
+_BLOCK = 1 << 21  # number of resampled values in memory
 _LEVEL = 0.95
 _LEVELS_OUT = (
     "Independent draws have r near -0.5. A curve that approaches a constant indicates a bias that more draws do not "
     "remove. A decreasing curve does not exclude a bias."
 )
 _GROWS = (
-    "An effective size in proportion to n (r near 1) shows good mixing. It does not show that the target is correct."
+    "An effective size proportional to n (r near 1) indicates good mixing. It does not show that the target is correct."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """A fitted rate and its interval.
+    """Fitted rate and its interval.
 
     See `Curve` for the attributes.
     """
@@ -85,7 +85,7 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class Curve(Rate, Result):
-    """A measure against the number of draws.
+    """Measure as a function of the number of draws.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Curve(Rate, Result):
     origin: Origin | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the curve as ``steinkit curve --json`` prints it.
+        """Return the document that ``steinkit curve --json`` prints.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Curve(Rate, Result):
 
     @property
     def subject(self) -> str:
-        """The samples and their target."""
+        """Samples and their target."""
         return "" if self.origin is None else f"{', '.join(self.origin.files)} against {self.origin.against}"
 
     def headline(self) -> str:
@@ -175,7 +175,7 @@ class Curve(Rate, Result):
         if math.isnan(self.rate):
             number = "No rate could be fitted"
         elif not math.isnan(self.rate_interval[0]):
-            number += " (95% bootstrap interval over the samples)"
+            number += " (95% bootstrap interval)"
         return (
             Statement("number", "What is the rate?", f"{number}."),
             Statement("limits", limits, _LEVELS_OUT if is_distance else _GROWS),
@@ -185,7 +185,7 @@ class Curve(Rate, Result):
     def tables(self) -> tuple[Table, ...]:
         """List the measure at each size, with brackets and intervals.
 
-        The intervals are over the replicates.
+        The intervals are computed over the replicates.
         """
         measure = find_measure(self.measure)
         columns = {
@@ -203,12 +203,12 @@ class Curve(Rate, Result):
         return (Table(f"{sentence(measure.title)} of the first draws{median}", tuple(columns), rows),)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the measure, its units and its origin."""
+        """List the measure, its units and its provenance."""
         units = units_label(None if self.units is None else self.units.document)
         return ("measure", find_measure(self.measure).title), *((("units", units),) if units else ()), *super().facts()
 
     def summary(self) -> str:
-        """Report the measure at each sample size, and its rate of convergence.
+        """Report the measure at each sample size and its rate of convergence.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class Curve(Rate, Result):
 
     @property
     def _rate(self) -> str:
-        """Rate with its interval, if there is one."""
+        """Rate, followed by its interval if available."""
         low, high = self.rate_interval
         return f"{self.rate:.2f}" + ("" if math.isnan(low) else f" ({low:.2f} to {high:.2f})")
 
@@ -258,11 +258,11 @@ def curve(
     settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Curve:
-    """Measure the first n draws of a sample for several n, and fit the rate.
+    """Measure the first n draws of a sample for several n and fit the rate.
 
-    The rate is fitted to the sizes above the geometric mean of the smallest and the largest size, and to at least three
-    sizes. The first n draws of K chains are the first n/K draws of each chain. If n is not a multiple of K, one more
-    draw is taken from each of the first chains. If a chain ends early, all of its draws are taken.
+    The rate is fitted to all sizes above the geometric mean of the smallest and the largest size. At least three sizes
+    are used. The first n draws of K chains are the first n/K draws of each chain. If n is not a multiple of K, one more
+    draw is taken from each of the first chains. All draws are used from a chain that is too short.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def curve(
         units, doubts = units_of_several(samples, target, shared)
         shared |= {"units": units}
         notes += doubts
-    brackets = np.full((3, len(samples), len(grid)), np.nan)  # these are the values, lower bounds and upper bounds
+    brackets = np.full((3, len(samples), len(grid)), np.nan)  # values, lower bounds and upper bounds
     steps = [(r, k) for r in range(len(samples)) for k in range(len(grid))]
     shares = Shares(len(steps))
     with time_limit(shared.get("max_seconds")), progress_bar("sizes", len(steps), shown=progress) as bar:
@@ -346,7 +346,7 @@ def curve(
     values, lower, upper = medians(brackets)
     fitted = fit_rate(brackets[0], grid, grid >= first, rng=rng)
     if not math.isfinite(fitted.rate):
-        notes.append(f"no rate: the fit needs {_FEWEST} points in the tail, got {int(fitted.tail.sum())}")
+        notes.append(f"no rate: the fit requires {_FEWEST} points in the tail, got {int(fitted.tail.sum())}")
     coverage = 1.0 - 2.0 ** (1 - len(samples))  # probability that the median is in the range of the replicates
     if len(samples) > 1 and coverage < _LEVEL:
         notes.append(
@@ -381,7 +381,7 @@ def first_draws(sample: Sample, n: float) -> Sample:
         raise UsageError(f"expected a sample of at least {n:.0f} draws, got {len(sample)}")
     chains, _ = split_chains(sample)
     place = np.concatenate([np.arange(len(rows)) for rows in chains])
-    turn = np.argsort(place, kind="stable")  # the first draws of all chains, followed by the second ones, and so on
+    turn = np.argsort(place, kind="stable")  # the first draws of all chains, then their second draws, and so on
     return sample[np.concatenate(chains)[np.sort(turn[: int(n)])]]
 
 
@@ -408,7 +408,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
 
 
 def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float = _LEVEL, rng: Seed = 0) -> Rate:
-    """Fit the rate of a curve, with a bootstrap interval if there are replicates.
+    """Fit the rate of a curve and compute a bootstrap interval over any replicates.
 
     Parameters
     ----------
@@ -440,38 +440,38 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
 
 
 def medians(values: Floats) -> Floats:
-    """Return medians over the replicates, which are the last axis but one.
+    """Return medians over the replicates (the second-to-last axis).
 
     Missing values are ignored.
     """
     if not np.isnan(values).any():
-        return np.asarray(np.median(values, axis=-2))  # this is many times faster than nanmedian
+        return np.asarray(np.median(values, axis=-2))  # many times faster than nanmedian
     with python_warnings.catch_warnings():
-        python_warnings.simplefilter("ignore", RuntimeWarning)  # all values of a point may be missing
+        python_warnings.simplefilter("ignore", RuntimeWarning)  # all values at a point may be missing
         return np.asarray(np.nanmedian(values, axis=-2))
 
 
 def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
-    """Return medians over bootstrap samples, shape (resamples, k)."""
+    """Return medians of bootstrap samples as an array of shape (resamples, k)."""
     chosen = generator_from(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])
 
 
 def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
-    """Return two quantiles along the first axis, shape (2, ...).
+    """Return two quantiles along the first axis.
 
     Missing values are ignored.
     """
     with python_warnings.catch_warnings():
-        python_warnings.simplefilter("ignore", RuntimeWarning)  # all values of a point may be missing
+        python_warnings.simplefilter("ignore", RuntimeWarning)  # all values at a point may be missing
         return np.asarray(np.nanquantile(values, quantiles, axis=0))
 
 
 def _slope(values: Floats, against: Floats, tail: Flags) -> tuple[float, Flags]:
-    """Return the slope of the fitted line, and the points of the fit.
+    """Return the slope of the fitted line and a mask of the points in the fit.
 
-    These are the points of the tail that have logarithms.
+    The fit uses the points in the tail that have logarithms.
     """
     fitted = np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
     x, y = np.log(against[fitted]), np.log(values[fitted])

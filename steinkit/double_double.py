@@ -1,10 +1,10 @@
-"""Arithmetic of double-double numbers, accurate to about 2^-104.
+"""Double-double arithmetic with an accuracy of about 2^-104.
 
-A double-double is an unevaluated sum of two doubles, the high and the low part. Sums and products of doubles are split
-into the rounded result and its exact rounding error [1]_. Proofs of brackets use double-doubles for the weights of a
-sample, which are quotients, and for the products of weights and scores. If the weights were rounded to doubles, the
-bracket would be that of a different sample. Errors are relative to the sizes of the terms. The terms must not overflow.
-Underflow adds an error of less than `UNDERFLOW`.
+A double-double is an unevaluated sum of two doubles, the high part and the low part. Sums and products of doubles are
+split into the rounded result and its exact rounding error [1]_. In proofs of brackets, double-doubles represent the
+sample weights, which are quotients, and the products of weights and scores. If the weights were rounded to doubles, the
+bracket would be valid for a different sample. Errors are relative to the absolute values of the terms. The terms must
+not overflow. Underflow adds an error of less than `UNDERFLOW`.
 
 References
 ----------
@@ -23,10 +23,10 @@ Integers = NDArray[np.int64]
 Pair = tuple[Floats, Floats]
 
 ROUNDING = 2.0**-96
-"""Bound on the relative error of a few operations, and of sums of up to 2^40 terms."""
+"""Bound on the relative error of a few operations and of sums of up to 2^40 terms."""
 
 UNDERFLOW = 2.0**-1000
-"""Bound on the error due to underflow in a few operations on numbers of at most one."""
+"""Bound on the error due to underflow in a few operations on numbers with absolute values of at most one."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 
@@ -41,7 +41,7 @@ def two_sum(a: Floats, b: Floats) -> Pair:
 def two_product(a: Floats, b: Floats) -> Pair:
     """Return the rounded product of two doubles below 2^900 and its rounding error."""
     product, a_scaled, b_scaled = a * b, _SPLITTER * a, _SPLITTER * b
-    a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)  # numbers with 26 bits, like the low parts
+    a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)  # 26-bit numbers, like the low parts
     a_low, b_low = a - a_high, b - b_high
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
@@ -63,8 +63,8 @@ def ratio(a: Pair, b: Pair) -> Pair:
 def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
     """Return the sum of the double-doubles in each of n groups.
 
-    Neighboring terms of a group are added pairwise until one term is left, so each term takes part in about log2(n)
-    additions for n terms. The error is relative to the sum of the sizes of the terms.
+    Neighboring terms of a group are added pairwise until one term is left, so each of n terms is involved in about
+    log2(n) additions. The error is relative to the sum of the absolute values of the terms.
     """
     order = np.argsort(group, kind="stable")
     high, low, group = terms[0][order], terms[1][order], group[order]
@@ -84,7 +84,7 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
 
 
 def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
-    """Return bounds on the errors of the high parts without the low parts.
+    """Return bounds on the errors of the high parts if the low parts are omitted.
 
     Parameters
     ----------

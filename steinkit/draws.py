@@ -2,27 +2,27 @@
 
 Tests and standard errors use this order.
 
-**Cross-fitting.** Quantities that are estimated from one half of the draws are used on the other half, because a test
-that uses the same draws twice would be biased. The halves are contiguous within every chain, so only draws near the cut
-are dependent.
+**Cross-fitting.** Quantities estimated from one half of the draws are used on the other half because a test that uses
+the same draws twice would be biased. The halves are contiguous within every chain, so only draws near the cut are
+dependent.
 
 **Weights.** The variance of the mean of f over draws with weights p_i is the variance of the sum of p_i (f_i - mean).
-The autocorrelation times of weighted draws are therefore computed from the products n p_i (f_i - mean). The same
-computation applies to multiplicities and to importance weights of the draws of a chain. In two cases, the draws have no
-order in time and are permuted at random:
+Therefore, autocorrelation times of weighted draws are computed from the products n p_i (f_i - mean). The same method is
+used for multiplicities and for importance weights of the draws in a chain. In two cases, the draws have no time order
+and are randomly permuted:
 
-- Draws of nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. If the weights
-  first increase and then decrease, draw k is treated as the point that is removed when the prior volume has been
-  multiplied k times by a factor of about exp(-1 / N). The logarithm of each factor has the standard deviation 1 / N and
-  affects all later weights, which adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a mean. Since the
-  likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw, which yields an estimate
-  of 1 / N.
-- After resampling, a point may occur again after other points. Each point is merged into one draw with the total weight
-  of its repetitions, and Kish's effective sample size accounts for the loss of precision. Repetitions due to rejected
-  proposals follow each other immediately and are not affected.
+- Draws from nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. Suppose that
+  the weights first increase and then decrease. Draw k is then treated as the k-th removed point of N live points. Each
+  removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
+  deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
+  mean. Since the likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw. The
+  largest decrease gives an estimate of 1 / N.
+- After resampling, a point may occur again after other points. The repetitions of each point are merged into one draw
+  with their total weight, and Kish's effective sample size accounts for the loss of precision. Repetitions due to
+  rejected proposals are consecutive and are not affected.
 
-Rounded values may coincide by chance. The expected number of such coincidences is computed from the unit of rounding
-and taken into account.
+Rounded values may coincide by chance. The expected number of such coincidences is computed from the rounding unit and
+taken into account.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chai
 from steinkit.text import listed
 from steinkit.units import Units
 
-_FEWEST = 4  # smallest number of draws of a chain that is split into halves
-_SORTED = 0.25  # largest fraction of changes of direction in sorted weights; the fraction is at least 1/2 in chains
-_CLEARLY = 1.0  # smallest increase and decrease of log weights in nested sampling
+_FEWEST = 4  # smallest number of draws in a chain that is split into halves
+_SORTED = 0.25  # largest fraction of direction changes in sorted weights; this fraction is at least 1/2 in chains
+_CLEARLY = 1.0  # smallest increase and smallest decrease of log weights in nested sampling
 _REPEATED = 0.03  # largest fraction of draws that may occur again after other draws
 _BY_CHANCE = 4.0  # largest ratio of repeats to their expected number under rounding
-_COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, divided by unit / sd
-_FINEST = 1e-6  # smaller units, relative to the sd, are due to floating-point numbers
+_COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, in units of (rounding unit) / sd
+_FINEST = 1e-6  # smaller rounding units, relative to the sd, are due to floating-point arithmetic
 _QUARTILES = 1.349  # interquartile range of a normal distribution, in standard deviations
-_SOME = 1000  # number of draws examined for rounding, up to a factor of two
-_LATTICE = 1e-3  # tolerance of multiples of a unit
-_COARSE = 0.05  # larger units of rounding, relative to the sd, are reported
+_SOME = 1000  # approximate number of draws examined for rounding (up to a factor of two)
+_LATTICE = 1e-3  # tolerance for integer multiples of a unit
+_COARSE = 0.05  # larger rounding units, relative to the sd, are reported
 FEW_EFFECTIVE = 100.0  # with fewer effective draws, tests reject exact draws too often
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws of a sample with positive weight, ordered by chain.
+    """Draws with positive weight in a sample, ordered by chain.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Draws:
 
     @classmethod
     def of(cls, given: Sample, distinct: DistinctSample, scores: Floats) -> Draws:
-        """Combine a sample with its distinct points and their scores.
+        """Combine a sample with its distinct points and the scores at these points.
 
         Raises
         ------
@@ -113,12 +113,12 @@ class Draws:
             first = np.sort(np.unique(rows, return_index=True)[1])
             shares = np.bincount(rows, shares)[rows[first]].astype(np.float64)
             order, rows = order[first], rows[first]
-            unordered = f"{len(first)} distinct points occur again after other points, as after resampling"
+            unordered = f"{len(first)} distinct points reappear after other points, as in resampled draws"
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
         chain = np.zeros(len(order), dtype=np.int64) if given.chain is None else given.chain[order]
         if unordered:
-            disorder.append(f"{unordered}, so they are treated as independent draws without an order in time")
+            disorder.append(f"{unordered}, so they are treated as independent draws without a time order")
             shuffle = np.random.default_rng(0).permutation
             chains = _slices(chain)
             mixed = np.concatenate([each.start + shuffle(each.stop - each.start) for each in chains])
@@ -144,7 +144,7 @@ class Draws:
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
-        """Yield the label and the draws of each long chain, if there are several chains."""
+        """Yield the label and the draws of each long chain if there are several chains."""
         for chain in self.chains if len(self.chains) > 1 else ():
             if chain.stop - chain.start >= 2 * _FEWEST:
                 yield int(self.chain[chain.start]), self.only(chain)
@@ -171,7 +171,7 @@ class Draws:
     def halves(self) -> tuple[Integers, Integers]:
         """Rows of the first and the second halves of all chains.
 
-        A chain that is too short to be split is assigned to one of the halves.
+        A chain that is too short to split is assigned to one of the halves.
         """
         is_first = np.zeros(len(self.chain), dtype=bool)
         lengths = [chain.stop - chain.start for chain in self.chains]
@@ -180,12 +180,12 @@ class Draws:
             if length >= _FEWEST:
                 is_first[chain.start : chain.start + length // 2] = True
             else:
-                is_first[chain] = 2 * before + length <= total  # the middle of the chain is in the first half
+                is_first[chain] = 2 * before + length <= total  # the middle of the chain lies in the first half
                 before += length
         return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
-        """Return autocorrelation times of centered functions; 1 for draws without order."""
+        """Return autocorrelation times of centered functions; 1 for unordered draws."""
         if self.nested is not None:
             rows, rate = self.nested
             weighted = (deviations * self.shares)[:, rows]
@@ -201,11 +201,11 @@ class Draws:
 
     @cached_property
     def rounding(self) -> Floats:
-        """Unit to which each parameter is rounded, shape (d,); zero if not rounded."""
+        """Rounding unit of each parameter; zero if the parameter is not rounded."""
         return rounding_units(self.points)
 
     def unrounded(self, bounds: Floats | None) -> Floats:
-        """Return random points within the bounds that are rounded to the draws."""
+        """Return random points within the bounds that would be rounded to the draws."""
         if not self.rounding.any():
             return self.points
         offsets = np.random.default_rng(0).random(self.points.shape) - 0.5
@@ -214,17 +214,17 @@ class Draws:
 
     @cached_property
     def is_coarse(self) -> NDArray[np.bool_]:
-        """Mask of the parameters that are rounded to more than a twentieth of their sd."""
+        """Mask of parameters with a rounding unit above a twentieth of their sd."""
         return np.asarray(self.rounding > _COARSE * _widths(self.points))
 
     @cached_property
     def of_slowest_change(self) -> float:
-        """Effective sample size for the slowest of several functions.
+        """Effective sample size of the slowest of several functions.
 
-        The functions are those of `slowest_change`, the coordinates, and the squares of coordinates and principal axes.
-        Squares are included because the draws of Hamiltonian Monte Carlo alternate between two values along an axis if
-        the trajectory length is half a period of this axis, and only the square reveals slow mixing. The draws must be
-        in standard units. The result is infinite if the draws have no order in time.
+        The functions are the coordinates, the squares of coordinates and principal components, and the functions in
+        `slowest_change`. The squares are included because of Hamiltonian Monte Carlo. If the trajectory length is half
+        a period along an axis, the draws alternate between two values, and only the square reveals the slow mixing. The
+        draws must be in standard units. The result is infinite if the draws have no time order.
         """
         if not self.is_ordered:
             return math.inf
@@ -238,20 +238,20 @@ class Draws:
 
     @cached_property
     def size(self) -> float:
-        """Kish's effective sample size, which ignores autocorrelation."""
+        """Kish's effective sample size, without autocorrelation."""
         return 1.0 / float(self.shares @ self.shares) if self.is_weighted else float(len(self.shares))
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
-        """Return the warnings of a test with this number of effective draws."""
+        """Return the warnings for a test with this number of effective draws."""
         found = tuple[str, ...](map(Caution, self.disorder))
         if self.is_weighted and self.is_ordered:
-            found += ("the weighted draws are treated as a chain in the order given, with autocorrelation",)
+            found += ("the weighted draws are treated as an autocorrelated chain in the given order",)
         coarse = np.flatnonzero(self.is_coarse)
         if len(coarse):
             units = listed([f"{self.names[j]} to {self.rounding[j]:.3g}" for j in coarse])
             found += (Caution(f"the values are rounded ({units}) and have at most two significant digits"),)
         if n_effective < FEW_EFFECTIVE:
-            found += (Caution(f"the test needs at least 100 effective draws; there are {math.floor(n_effective)}"),)
+            found += (Caution(f"the test requires at least 100 effective draws; got {math.floor(n_effective)}"),)
         return found
 
 
@@ -262,7 +262,7 @@ def _slices(chain: Integers) -> tuple[slice, ...]:
 
 
 def rounding_units(points: Floats) -> Floats:
-    """Return the unit to which each column of points is rounded; zero if not rounded."""
+    """Return the rounding unit of each column of points; zero if not rounded."""
     some = points[:: max(1, len(points) // _SOME)]
     gaps = np.diff(np.sort(some, axis=0), axis=0)
     least = np.where(gaps > 0.0, gaps, np.inf).min(axis=0, initial=np.inf)
@@ -272,13 +272,13 @@ def rounding_units(points: Floats) -> Floats:
 
 
 def _widths(points: Floats) -> Floats:
-    """Return robust standard deviations from interquartile ranges, shape (d,)."""
+    """Return robust standard deviations computed from interquartile ranges."""
     low, high = np.quantile(points, (0.25, 0.75), axis=0)
     return np.asarray((high - low) / _QUARTILES)
 
 
 def _reappear(rows: Integers, points: Floats) -> bool:
-    """Return True if points occur again more often than rounding explains."""
+    """Return True if points reappear more often than rounding can explain."""
     again = 1 + np.count_nonzero(np.diff(rows)) - len(points)
     if again <= _REPEATED * len(rows) or len(points) < 2 * _FEWEST:
         return False
@@ -295,7 +295,7 @@ def _are_sorted(shares: Floats) -> bool:
 
 
 def _shrinkage(logarithms: Floats) -> float:
-    """Return the largest decrease of log weights per draw; 0 if never increasing."""
+    """Return the largest decrease of log weights per draw; 0 without an increase."""
     peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0

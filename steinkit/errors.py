@@ -1,11 +1,11 @@
-"""Exceptions and warnings, and functions for the text of messages.
+"""Exceptions, warnings and functions that format messages.
 
-A message states the value received, the values allowed and the remedy. The command line exits with the `exit_code` of
-the class of the error: 2 for invalid usage, 3 for invalid input, 4 if no result could be certified, and 70 for a bug in
-steinkit.
+A message contains the value received, the allowed values and the remedy. The exit code of the command line is the
+`exit_code` of the error class. It is 2 for invalid usage, 3 for invalid input, 4 if no result could be certified, and
+70 for a bug in steinkit.
 
-Names in files may contain control characters, which could move the cursor or begin a new line. Messages show control
-characters as escape sequences.
+Names in files may contain control characters, which could move the cursor or begin a new line. Therefore, control
+characters in messages are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, ParamSpec, TypeVar
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Replace control and invisible characters of a text by escape sequences.
+    r"""Replace control and invisible characters in a text with escape sequences.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 class SteinkitError(Exception):
-    """Base class of the errors that steinkit raises.
+    """Base class for errors raised by steinkit.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class SteinkitError(Exception):
 
 
 class UsageError(SteinkitError, ValueError):
-    """Error raised if an argument or option is not valid.
+    """Error raised if an argument or option is invalid.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class MissingDependencyError(SteinkitError, ImportError):
 
 
 class InputError(SteinkitError, ValueError):
-    """Error raised if data are missing or not valid.
+    """Error raised if data are missing or invalid.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class TimeLimitError(SolverError):
         reason = f"about {needed:.2g} more seconds are needed" if needed else "time ran out"
         known = f"; the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
         super().__init__(
-            f"no certified answer: {reason} while {doing}{known}. Increase max_seconds (--max-seconds), or thin the "
+            f"no certified answer: {reason} while {doing}{known}. Increase max_seconds (--max-seconds) or thin the "
             "sample",
             lower,
             upper,
@@ -194,7 +194,7 @@ class TimeLimitError(SolverError):
         self.needed: float = needed
 
     def within(self, lower: float, upper: float) -> TimeLimitError:
-        """Return a copy with other bounds.
+        """Return a copy with the given bounds.
 
         Parameters
         ----------
@@ -214,8 +214,8 @@ class TimeLimitError(SolverError):
 class CrossedBracketError(SteinkitError, RuntimeError):
     """Error raised if a lower bound exceeds an upper bound.
 
-    One of the two bounds is then incorrect, which is a bug in steinkit. The class is not derived from `SolverError`,
-    because code that continues after a `SolverError` must not ignore this error.
+    This error means that one of the two bounds is incorrect, which is a bug in steinkit. The class is not derived from
+    `SolverError` because code that continues after a `SolverError` must not ignore this error.
 
     Attributes
     ----------
@@ -244,15 +244,15 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         self.instance: str | None = None
 
     def __str__(self) -> str:
-        """Return the message, with instructions for reporting the bug."""
+        """Return the message and instructions for reporting the bug."""
         where = "the instance could not be saved" if self.instance is None else f"attach {self.instance}"
         return _shown(
             f"no answer: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a bug in "
-            f"steinkit, not a problem of the sample; please report it ({where}, an NPZ file that contains the draws)"
+            f"steinkit, not a problem with the sample; please report it ({where}, an NPZ file that contains the draws)"
         )
 
     def keep(self, **arrays: Any) -> None:
-        """Save the evidence and further arrays in the temporary folder, once.
+        """Save the evidence and the given arrays in the temporary folder once.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         """
         if self.instance is not None:
             return
-        import numpy as np  # the command line lists its commands without importing NumPy
+        import numpy as np  # the list of commands is printed without importing NumPy
 
         known = {name: value for name, value in {**arrays, **self.evidence}.items() if value is not None}
         try:
@@ -301,7 +301,7 @@ class ReadingWarning(SteinkitWarning):
 
 
 class Caution(str):
-    """Message of a result that affects the interpretation of its numbers.
+    """Message in a result that affects the interpretation of the numerical values.
 
     The decorator `cautious` issues such messages as Python warnings. Notes that do not affect the interpretation are
     plain strings.
@@ -329,11 +329,11 @@ _is_nested: ContextVar[bool] = ContextVar("is_nested", default=False)  # True in
 
 
 def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a function to issue the cautions of its result as Python warnings.
+    """Decorate a function to issue the cautions in its result as Python warnings.
 
-    The cautions are the items of the attribute `warnings` of the result that are instances of `Caution`. The Python
-    warnings refer to the line of the user's code. If a decorated function is called by another decorated function, it
-    issues no warnings, and the outer function decides whether its result contains them.
+    The cautions are the `Caution` instances in the `warnings` attribute of the result. The Python warnings refer to the
+    calling line in the user's code. If one decorated function calls another, the inner function issues no warnings. The
+    outer function decides which cautions to include in its own result.
     """
 
     @wraps(function)
@@ -349,7 +349,7 @@ def cautious(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
 
 
 def caution(messages: Iterable[str]) -> None:
-    """Issue the cautions among messages as warnings, except inside `cautious`."""
+    """Issue any cautions among messages as warnings, except inside `cautious`."""
     if _is_nested.get():
         return
     for each in dict.fromkeys(messages):
@@ -358,7 +358,7 @@ def caution(messages: Iterable[str]) -> None:
 
 
 def warn_user(message: str, category: type[SteinkitWarning] = SteinkitWarning) -> None:
-    """Issue a Python warning that refers to the line of the user's code."""
+    """Issue a Python warning that refers to the calling line in the user's code."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
@@ -366,24 +366,24 @@ def warn_user(message: str, category: type[SteinkitWarning] = SteinkitWarning) -
 
 
 def leave_to_results() -> None:
-    """Set warning filters that ignore the warnings that results contain."""
+    """Set warning filters that ignore warnings already contained in results."""
     warnings.simplefilter("ignore", SteinkitWarning)
     warnings.simplefilter("default", ReadingWarning)
 
 
 def about(subject: str, message: str) -> str:
-    """Prepend the subject to a warning, and keep its type."""
+    """Prepend the subject to a warning and keep the type of the warning."""
     return type(message)(f"{subject}: {message}")
 
 
 def reservations(messages: Iterable[str]) -> str:
-    """Return the number of cautions among messages, for a repr."""
+    """Return the number of cautions among messages as text for a repr."""
     found = sum(isinstance(each, Caution) for each in messages)
     return f", {found} warning{'s' * (found > 1)}" if found else ""
 
 
 def _shown(message: str) -> str:
-    """Escape a message, and indent all lines but the first."""
+    """Escape a message and indent all lines except the first."""
     return printable(message, lines=True).replace("\n", "\n  ")
 
 
@@ -418,12 +418,12 @@ def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text in quotes, truncated if it is long."""
+    """Return a text in quotes, truncated if necessary."""
     return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
 
 
 def imported(module: str, package: str, extra: str) -> Any:
-    """Import a module of an optional package, or raise MissingDependencyError."""
+    """Import a module from an optional package or raise MissingDependencyError."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Findings, which describe problems with a sample in a form shared by all tests."""
+"""Description of problems in a sample, common to all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steinkit.result import in_json
 from steinkit.text import listed, standard_errors
 
 ALONG_AXIS = "wrong"
-"""Direction of a finding on the shape along a principal axis."""
+"""Direction of a finding about the shape along a principal axis."""
 
 _OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wide", "too wide": "too narrow"}
 
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem of a sample, which `str` converts to a clause.
+    """One problem in a sample; `str` converts the finding to a clause.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Finding:
         match self.kind:
             case Kind.SHAPE:
                 where = "" if direction == ALONG_AXIS else f": {direction}"
-                return f"the {'joint ' * several}shape of {named} is wrong{where}"
+                return f"the {'joint ' * several}distribution of {named} has an incorrect shape{where}"
             case Kind.CONDITIONAL_LOCATION | Kind.CONDITIONAL_SCALE:
                 far = _OPPOSITE[direction.partition(" where ")[0]]
                 return f"{names[0]} is {direction}, and {far} far from it"
@@ -98,7 +98,7 @@ class Finding:
 
     @property
     def evidence(self) -> str:
-        """The finding as a clause, followed by the z-score in parentheses."""
+        """Clause that describes the finding, followed by the z-score in parentheses."""
         kernel = " under an exact Markov kernel" if self.source == "invariance" else ""
         return f"{self} (z = {standard_errors(self.z)}{kernel})"
 

@@ -1,8 +1,8 @@
 """Gradients of a log density by finite differences.
 
-The gradients are computed by the adaptive central differences of SciPy (`scipy.differentiate.derivative`), which also
-estimate the error of each entry. In addition, the steps depend on the scale of each parameter and never cross a bound,
-several initial steps are tried, and the error estimate includes the rounding error of the log density.
+The gradients are computed by adaptive central differences with `scipy.differentiate.derivative`, which also estimates
+the error of each entry. In addition, the steps are adapted to the scale of each parameter and never cross a bound.
+Several initial steps are tried, and the error estimate includes the rounding error of the log density.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
 # several modes. Entries that did not converge are computed again with a smaller initial step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
-# Noise of the stencil of order 8, in units of (rounding error of the log density) / (largest step), is at most 16.
+# The noise of the order-8 stencil is at most 16 (rounding error of the log density) / (largest step).
 _STENCIL_NOISE = 16.0
-_LOST = 1e-7  # values are not used if rounding changes a shift by a larger fraction
+_LOST = 1e-7  # values are discarded if rounding changes a shift by a larger fraction
 _BLOCK_FLOATS = 1 << 22
-_ROUGH = 1e-2  # larger relative errors of a score are reported at every call
+_ROUGH = 1e-2  # larger relative errors in a score are reported in every call
 
 
 def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
-    """Return the gradient of a log density by adaptive central differences.
+    """Compute the gradient of a log density by adaptive central differences.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats |
 
 
 def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats, Floats]:
-    """Return derivatives at n points along k directions, with error estimates.
+    """Return derivatives at n points along k directions, and error estimates.
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats
 
 
 class DifferenceScore:
-    """Score that is computed from a log density by central differences.
+    """Score computed from a log density by central differences.
 
-    The first call issues a warning that states the number of evaluations and the accuracy. Later calls issue a warning
-    only if the relative error of an entry exceeds 1 %.
+    In the first call, a warning is issued that contains the number of evaluations and the accuracy. In later calls, a
+    warning is issued only if the relative error of an entry exceeds 1 %.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class DifferenceScore:
         self.remark: str = ""
 
     def __call__(self, points: Floats) -> Floats:
-        """Return the score, (n, d) -> (n, d); NaN if it could not be computed."""
+        """Return the score at n points; NaN where it could not be computed."""
         evaluations = 0
 
         def counted(arguments: Floats) -> Floats:
@@ -161,7 +161,7 @@ class DifferenceScore:
 
 
 def length_scales(points: Floats) -> Floats:
-    """Return the spread of points, shape (d,); if it is zero, their size or 1."""
+    """Return the spread of each coordinate; if zero, the largest value or 1."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),
@@ -175,7 +175,7 @@ def length_scales(points: Floats) -> Floats:
 
 
 def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
-    """Return initial steps, shape (n, d), which are powers of two, or 0 on a bound."""
+    """Return initial steps, which are powers of two or, on a bound, 0."""
     # the scale is larger for a point in a heavy tail
     steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
     if bounds is not None:
@@ -186,7 +186,7 @@ def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
 
 
 def rounding_error(heights: Floats) -> Floats:
-    """Return the rounding errors of log densities, shape (n,)."""
+    """Estimate the rounding errors of log densities."""
     with np.errstate(over="ignore"):
         single = heights.astype(np.float32).astype(np.float64)
     precision = np.float32 if np.array_equal(single, heights, equal_nan=True) else np.float64

@@ -22,14 +22,14 @@ from steinkit.containers.named_draws import indexed, positions
 from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 
-_SIZES = (1, 16, 128, 1024)  # numbers of points per call; the function is compiled for each number
-_MOST_ROWS = 8192  # largest number of rows of a batch per call
-# messages of JAX about mixed precision during tracing, lowering and execution
+_SIZES = (1, 16, 128, 1024)  # numbers of points per call; the function is compiled for each of these numbers
+_MOST_ROWS = 8192  # largest number of batch rows per call
+# JAX messages about mixed precision during tracing, lowering and execution
 _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 
 
 def jax_module() -> Any:
-    """Import JAX, or raise MissingDependencyError."""
+    """Import JAX or raise MissingDependencyError."""
     return imported("jax", "JAX", "jax")
 
 
@@ -44,8 +44,8 @@ def double_precision() -> Any:
 def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
     """Vectorize and compile a function of one point in double precision.
 
-    The number of points is padded to one of a few sizes. At most 1024 points are evaluated in one call, which limits
-    the memory. Further arguments have one row per point.
+    The points are padded to one of a few batch sizes. To limit memory use, at most 1024 points are evaluated in one
+    call. Additional arguments have one row per point.
     """
     compiled = jax_module().jit(jax_module().vmap(function))
 
@@ -55,7 +55,7 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
             block = [array[begin : begin + _SIZES[-1]] for array in (points, *others)]
             size = next(size for size in _SIZES if size >= len(block[0]))
             with _constants_explained(), double_precision():
-                # copied, because arrays of JAX are read-only
+                # copied because JAX arrays are read-only
                 found = real_numbers(compiled(*(_filled(each, size) for each in block)), "values in JAX").copy()
             values.append(found[: len(block[0])])
         return values[0] if len(values) == 1 else np.concatenate(values)
@@ -64,10 +64,10 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Floats]:
 
 
 def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..., Floats], ...]:
-    """Return the vectorized forms of a likelihood term for `Posterior`.
+    """Return vectorized versions of a likelihood term for `Posterior`.
 
-    Batches and states are padded to a power of two with copies of their first row, which limits the number of compiled
-    shapes. Long batches are evaluated in parts of 8192 rows. Rounding errors of the sums over a batch depend on these
+    To limit the number of compiled shapes, batches and states are padded to a power of two with copies of their first
+    row. Long batches are evaluated in blocks of 8192 rows. The rounding errors in sums over a batch depend on these
     shapes.
 
     Parameters
@@ -116,7 +116,10 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
 def _padded_blocks(
     thetas: Floats, batches: Sequence[NDArray[Any]]
 ) -> Iterator[tuple[bool, int, tuple[NDArray[Any], ...]]]:
-    """Yield whether states share rows, the number of rows, and the padded arrays."""
+    """Yield blocks of padded arrays.
+
+    Each block contains a flag that is True if states share rows, the number of rows, and the arrays.
+    """
     shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
     states = _power_of_two(len(thetas))
     for begin in range(0, batches[0].shape[1], _MOST_ROWS):
@@ -144,10 +147,10 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
 
 @contextmanager
 def _constants_explained() -> Iterator[None]:
-    """Convert errors of JAX about mixed precision to errors with an explanation.
+    """Convert JAX errors about mixed precision to errors with an explanation.
 
-    JAX converts NumPy arrays that a compiled function uses as global variables to single precision, and uses these
-    copies in double precision as well (observed in JAX 0.10). JAX arrays are converted correctly.
+    If a compiled function uses NumPy arrays as global variables, JAX converts the arrays to single precision and then
+    uses these copies in double precision, too (observed in JAX 0.10). JAX arrays are converted correctly.
     """
     try:
         yield
@@ -156,8 +159,8 @@ def _constants_explained() -> Iterator[None]:
         if jax_module().config.jax_enable_x64 or not any(sign in message for sign in _MIXED):
             raise
         raise InputError(
-            "JAX mixes single and double precision, because a compiled function uses NumPy arrays from outside; "
-            "convert them once, y = jnp.asarray(y), or pass them as arguments, or set jax_enable_x64 at the start of "
+            "JAX mixes single and double precision because a compiled function uses global NumPy arrays; convert "
+            "the arrays once, as in y = jnp.asarray(y), pass them as arguments, or set jax_enable_x64 at the start of "
             f"the program ({message.splitlines()[0]})"
         ) from error
 
@@ -188,7 +191,7 @@ class TreeCoordinates:
 
     @classmethod
     def of(cls, tree: Any, lead: int = 0) -> TreeCoordinates:
-        """Return the coordinates of a pytree, ignoring leading axes of its arrays.
+        """Return the coordinates of a pytree, ignoring the leading axes of its arrays.
 
         Raises
         ------
@@ -227,7 +230,7 @@ class TreeCoordinates:
         return lambda vector, *others: function(self.unravel(vector), *others)
 
     def ravel(self, tree: Any, lead: Sequence[int] = ()) -> Floats:
-        """Convert draws stacked along leading axes to vectors, shape (*lead, d).
+        """Convert draws stacked along leading axes to an array of shape (*lead, d).
 
         Raises
         ------
@@ -249,7 +252,7 @@ class TreeCoordinates:
 def in_coordinates(
     like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
 ) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
-    """Return the dimension, the names and the functions in terms of vectors."""
+    """Return the dimension, the names, and the functions converted to vectors."""
     if like is None:
         return dim, names, functions
     tree = TreeCoordinates.of(like)
@@ -266,7 +269,7 @@ def _name(path: Sequence[Any]) -> str:
 
 
 def _shape(name: str, leaf: Any) -> tuple[int, ...]:
-    """Return the shape of a leaf: an array, a number, or a `jax.ShapeDtypeStruct`."""
+    """Return the shape of an array, a number or a `jax.ShapeDtypeStruct`."""
     try:
         return tuple(leaf.shape) if hasattr(leaf, "shape") else np.asarray(leaf, dtype=np.float64).shape
     except (TypeError, ValueError, OverflowError):

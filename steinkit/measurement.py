@@ -1,4 +1,4 @@
-"""Base classes of the results of measures, and values of exact samples."""
+"""Base classes for the results of measures, and reference values."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from steinkit.sample import DistinctSample, Floats
 from steinkit.text import Table, count, ordinal, ratio, rounded_outwards, sentence, within
 
 CERTIFIED_BETWEEN = "certified between"
-"""Heading of a column of brackets that a certificate proves."""
+"""Column heading for brackets that are proved by a certificate."""
 
 _DESCRIBED_COORDINATES = 3
-_SHOWN = 10  # number of rows of a table in a summary
+_SHOWN = 10  # number of table rows in a summary
 _LARGEST, _SMALLEST = "the largest", "the smallest"
-_NOISE = "Exact samples reach values this high, so the following may be sampling noise."
-_NOISE_UNKNOWN = "The values of exact samples are not known, so the following may be sampling noise."
+_NOISE = "Exact samples can have a value as high as this, so the following may be sampling noise."
+_NOISE_UNKNOWN = "The values of exact samples are unknown, so the following may be sampling noise."
 
 
 @dataclass(frozen=True)
 class Term:
-    """Contribution of a coordinate to a discrepancy, or the value of a coordinate.
+    """Contribution of a coordinate to a discrepancy, or a value per coordinate.
 
     Attributes
     ----------
@@ -41,25 +41,25 @@ class Term:
 
     @property
     def shown(self) -> str:
-        """The value, rounded to the digits of its bracket."""
+        """Value rounded to the digits determined by its bracket."""
         return within(self.value, self.lower, self.upper)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the term for JSON."""
+        """Return the term as a JSON document."""
         return dict(vars(self))
 
 
 def terms_of(names: Sequence[str], lower: Sequence[float], upper: Sequence[float]) -> tuple[Term, ...]:
-    """Build terms with the midpoints of their brackets as values."""
+    """Build terms from brackets; the values are the midpoints."""
     ends = zip(names, lower, upper, strict=True)
     return tuple(Term(name, 0.5 * low + 0.5 * high, low, high) for name, low, high in ends)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference(Brief):
-    """Discrepancies of exact samples of a target.
+    """Discrepancies of exact samples from a target.
 
-    The samples are independent draws from the target, or blocks of a long run.
+    Each sample consists of independent draws from the target or is a block of a long run.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Reference(Brief):
 
     @property
     def values(self) -> Floats:
-        """Midpoints of the brackets, shape (repeats,)."""
+        """Midpoints of the brackets."""
         return 0.5 * self.lower + 0.5 * self.upper
 
     @property
@@ -102,7 +102,7 @@ class Reference(Brief):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest lower end and the largest upper end."""
+        """Smallest lower bound and largest upper bound."""
         return float(self.lower.min()), float(self.upper.max())
 
     @property
@@ -112,15 +112,15 @@ class Reference(Brief):
 
     @property
     def source(self) -> str:
-        """Number and kind of the samples.
+        """Number and type of the samples.
 
-        Examples are "5 independent samples" and "12 blocks of" a run.
+        For example, "5 independent samples", or "12 blocks of" followed by the run.
         """
         n = len(self.lower)
         return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reference for JSON.
+        """Return the reference as a JSON document.
 
         Returns
         -------
@@ -157,9 +157,9 @@ class Reference(Brief):
         return "below" if upper < lowest else "within"
 
     def rank(self, lower: float, upper: float) -> str:
-        """Rank a bracket among those of the samples and itself.
+        """Rank a bracket among the brackets of the samples.
 
-        If the rank is ambiguous, it is a range, such as "the 2nd to 3rd smallest".
+        If the rank is ambiguous, a range such as "the 2nd to 3rd smallest" is returned.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Reference(Brief):
         return f"{self.source} of {count(self.n, 'draw')} from the target"
 
     def report(self, value: float, lower: float, upper: float, caution: str = "") -> str:
-        """Report the values of the samples, and the rank of a tested sample among them.
+        """Report the values of the samples and the rank of a tested sample.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Reference(Brief):
 
 
 class Measurement(Result):
-    """Value of a measure on a sample.
+    """Value of a measure for a sample.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class Measurement(Result):
 
     measure: ClassVar[str]
     title: ClassVar[str]
-    if TYPE_CHECKING:  # these are fields of some results and properties of others
+    if TYPE_CHECKING:  # fields of some results and properties of others
 
         @property
         def value(self) -> float:
@@ -252,11 +252,11 @@ class Measurement(Result):
 
         @property
         def lower(self) -> float:
-            """Lower end of the bracket."""
+            """Lower bound of the bracket."""
 
         @property
         def upper(self) -> float:
-            """Upper end of the bracket."""
+            """Upper bound of the bracket."""
 
         @property
         def seconds(self) -> dict[str, float]:
@@ -264,29 +264,29 @@ class Measurement(Result):
 
         @property
         def unranked(self) -> str:
-            """Reason why samples must not be ranked by the value, or an empty string."""
+            """Reason not to rank samples by the value, or an empty string."""
 
     else:
         unranked = ""
 
     @property
     def claims(self) -> Claim:
-        """Claim of the bracket, which is "estimated" if there is no bracket."""
+        """Claim about the bracket: "estimated" if there is no bracket."""
         return "estimated"
 
     @property
     def full_title(self) -> str:
-        """The title with the variant of the measure."""
+        """Title that includes the variant of the measure."""
         return self.title
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution or value of each coordinate, or nothing if they are not known."""
+        """Contribution or value of each coordinate; empty if unknown."""
         return ()
 
     @property
     def shown(self) -> str:
-        """The value, rounded to the digits of its bracket."""
+        """Value rounded to the digits determined by its bracket."""
         return within(self.value, self.lower, self.upper)
 
     def headline(self) -> str:
@@ -294,7 +294,7 @@ class Measurement(Result):
         return f"{sentence(self.full_title)} {self.shown}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, its proof and its meaning.
+        """State the value, its certified bracket and its meaning.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Measurement(Result):
         raise NotImplementedError
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the value by coordinate.
+        """Tabulate the value by coordinate.
 
         If there is a reference, the table includes the ratio to exact samples.
         """
@@ -359,11 +359,11 @@ class BracketResult(Measurement):
 
     @property
     def claims(self) -> Claim:
-        """Claim of the bracket."""
+        """Claim about the bracket."""
         return "proved"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, its proof, its rank and its meaning.
+        """State the value, its certified bracket, its rank and its meaning.
 
         The sample is ranked among exact samples. See `Measurement.statements`.
         """
@@ -378,9 +378,9 @@ class BracketResult(Measurement):
         return (*found, *self._method(continues=True))
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the total and the contribution of each coordinate, with brackets.
+        """Tabulate the total and the contribution of each coordinate, with brackets.
 
-        The largest contribution is first.
+        Contributions are listed in decreasing order.
         """
         if not self.terms:
             return ()
@@ -399,7 +399,7 @@ class BracketResult(Measurement):
         return each.shown
 
     def _more(self) -> list[str]:
-        """Return sentences on the variant of the measure."""
+        """Return sentences about the variant of the measure."""
         return []
 
     def _comparison_with(self, reference: Reference) -> str:
@@ -408,7 +408,7 @@ class BracketResult(Measurement):
     def _times(self, reference: Reference | None) -> list[float] | None:
         """Divide each term and the total by the medians of exact samples.
 
-        The total is the last entry. The result is None if the medians are not known.
+        The total is the last entry. The result is None if the medians are unknown.
         """
         times = None if reference is None else reference.times([each.value for each in self.terms])
         if times is None or reference is None:
@@ -416,7 +416,7 @@ class BracketResult(Measurement):
         return [*times, self.value / reference.median if reference.median > 0.0 else 1.0]
 
     def _heaviest(self, reference: Reference | None) -> list[int]:
-        """Order terms by their size.
+        """Return the indices of the terms in decreasing order of size.
 
         If there is a reference, the size is relative to exact samples.
         """
@@ -432,7 +432,7 @@ class BracketResult(Measurement):
         *,
         is_certain: bool = False,
     ) -> str:
-        """Report the direction of the error in the coordinates that contribute most.
+        """Report the direction of the error for the largest contributions.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Posterior distributions with data, likelihood terms and a prior.
+"""Posterior distributions defined by data, likelihood terms and a prior.
 
     log p(theta | data) = log_prior(theta) + sum over i of log_likelihood(theta, data point i) + constant
 
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
 MakeTerms = Callable[[tuple[Array, ...], int], CompiledTerms]
 
-# Largest number of data values in one call of a vectorized likelihood, counted for each point (64 MB).
+# Largest number of data values (64 MB) in one call of a vectorized likelihood. The data are counted once per point.
 _BLOCK_FLOATS = 1 << 23
 
 
@@ -121,7 +121,7 @@ class Posterior(Target):
         self._dim_of_use: int | None = None
         self._compile: MakeTerms | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
-        self._compiled: CompiledTerms | None = None  # stored, because its addresses may be in use
+        self._compiled: CompiledTerms | None = None  # stored because its addresses may still be in use
 
     @classmethod
     def from_jax(  # type: ignore[override]
@@ -209,9 +209,10 @@ class Posterior(Target):
         )
 
     def check_shapes(self, theta: ArrayLike) -> None:
-        """Validate the results of every function on a few data points, once.
+        """Validate the results of every function on a few data points.
 
-        The vectorized functions must also agree with the functions for one parameter vector.
+        The functions are checked only once. The vectorized functions must agree with the functions for one parameter
+        vector.
 
         Parameters
         ----------
@@ -244,7 +245,9 @@ class Posterior(Target):
             if (function := getattr(self, name)) is not None:
                 found[name] = values = real_numbers(function(*arguments), f"the values of {name}")
                 if values.shape != shape:
-                    raise InputError(f"{name} must return shape {expected}: here {shape}; it returned {values.shape}")
+                    raise InputError(
+                        f"{name} must return an array of shape {expected}; expected {shape}, got {values.shape}"
+                    )
         for name in ("log_likelihood", "grad_log_likelihood"):
             one = found[name]
             many = found.get(f"{name}_many", one)
@@ -261,7 +264,8 @@ class Posterior(Target):
             log p(theta | data) = log_prior(theta) + 1/T sum over i of log_likelihood(theta, data point i) + constant
 
         A sampler that is run on the original posterior with ``temperature=T`` draws from the tempered posterior. The
-        likelihood terms of the tempered posterior include the factor 1/T, so samplers are run on it at temperature 1.
+        likelihood terms of the tempered posterior include the factor 1/T, so the sampler temperature for this posterior
+        is 1.
 
         Parameters
         ----------
@@ -300,9 +304,9 @@ class Posterior(Target):
 
     @property
     def compiled_terms(self) -> CompiledTerms | None:
-        """Compiled terms, with which samplers run chains in compiled code, or None.
+        """Compiled terms used to run chains in compiled code, or None.
 
-        The value is None if there are no compiled terms, or if ``data`` or a function was replaced.
+        The value is None if no compiled terms exist or if ``data`` or a function was replaced.
         """
         dim = self.dim or self._dim_of_use
         if self._compile is None or dim is None or not self._has_own_terms():
@@ -314,9 +318,9 @@ class Posterior(Target):
         return self._compiled
 
     def _bring_terms(self, make: MakeTerms) -> None:
-        """Set the function that makes compiled terms from the data and d.
+        """Set the function that builds compiled terms from the data and the dimension d.
 
-        The function is called before each run, because parameters of a family, such as a prior variance, may change.
+        The function is called before each run because the parameters of a family, such as a prior variance, may change.
         """
         self._compile, self._compiled_from = make, (self.data, self._functions())
 
@@ -330,11 +334,11 @@ class Posterior(Target):
         return *terms, self.log_likelihood_many, self.grad_log_likelihood_many
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state without compiled terms, which contain addresses."""
+        """Return the state without the compiled terms, which contain addresses."""
         return self.__dict__ | {"_compiled": None}
 
     def _score_over_data(self, points: Floats) -> Floats:
-        """Return the score with all data points, shape (n, d)."""
+        """Return the score computed from all data points."""
         if not len(points):
             return np.empty(points.shape)
         self.check_shapes(points[0])
@@ -343,7 +347,7 @@ class Posterior(Target):
         return total
 
     def _log_density_over_data(self, points: Floats) -> Floats:
-        """Return the log density with all data points, up to a constant, shape (n,)."""
+        """Return the log density computed from all data points, up to a constant."""
         if not len(points):
             return np.empty(0)
         self.check_shapes(points[0])
@@ -357,15 +361,14 @@ class Posterior(Target):
         self._add_over_data(total, points, lambda thetas, *batches: many(thetas, *batches).sum(axis=1))
 
     def _add_over_data(self, total: Floats, points: Floats, term: LikelihoodTerm) -> None:
-        """Add a likelihood term, summed over all data points, to ``total`` in place."""
+        """Add the sum of a likelihood term over all data points to ``total`` in place."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
-        pairs = max(1, _BLOCK_FLOATS // width)  # number of pairs of a parameter vector and a data point in a block
-        # Matrix products are fast if both dimensions of a block are large, with more data points than parameter
-        # vectors.
+        pairs = max(1, _BLOCK_FLOATS // width)  # number of (parameter vector, data point) pairs in a block
+        # Matrix products are fast if a block has many parameter vectors and even more data points.
         rows = min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1
-        # The matrix products of a block are small, so several threads would spend most of the time waiting.
+        # The matrix products for a block are small, so several threads would spend most of the time waiting.
         with one_thread_in_libraries() if is_long else nullcontext():
             shown = None if is_long else False
             for begin in progress_bar("passing through the data", unit=" blocks", shown=shown, steps=begins):
@@ -376,7 +379,7 @@ class Posterior(Target):
 
 
 def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
-    """Convert the data to arrays of the same leading length."""
+    """Convert the data to arrays with the same leading length."""
     if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
         raise UsageError(
             f"data must be a tuple of arrays with one row per data point, such as (array,); got {type(data).__name__}"
@@ -391,7 +394,7 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
     return arrays
 
 
-# These functions are at module level because tempered posteriors must be picklable.
+# These functions are defined at module level because tempered posteriors must be picklable.
 
 
 def _divided(divisor: float, term: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
@@ -403,7 +406,7 @@ def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...]
 
 
 def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
-    """Return the function for one parameter vector from a vectorized function."""
+    """Derive the function for one parameter vector from a vectorized function."""
     return partial(_first_of_one, many)
 
 
@@ -413,7 +416,7 @@ def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
 
 
 def for_many(many: LikelihoodTerm | None, single: LikelihoodTerm) -> LikelihoodTerm:
-    """Return the vectorized form of a term, or a loop over the single form."""
+    """Return the vectorized version of a term, or a loop over the single version."""
     return partial(_one_by_one, single) if many is None else many
 
 
@@ -426,5 +429,5 @@ def _one_by_one(single: LikelihoodTerm, thetas: Floats, *batches: Array) -> Floa
 
 
 def _repeated(array: Array, times: int) -> Array:
-    """Return a broadcast of shape (times, *array.shape)."""
+    """Broadcast an array to the shape (times, *array.shape)."""
     return np.broadcast_to(array, (times, *array.shape))

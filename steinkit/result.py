@@ -1,8 +1,8 @@
-"""Base class of results, and the statements in their text.
+"""Base class of results, and statements in the text of results.
 
-Statements are shown as paragraphs on a terminal, and as questions with answers on a page. The terms "proved", "found"
-and "an estimate" for brackets are defined only in this module. Modules of higher layers create pages, figures and
-files. To avoid upward imports, the package registers their functions by `serve_results_with`.
+Statements are shown as paragraphs on a terminal and as questions with answers on a page. The terms "proved", "found"
+and "an estimate" for brackets are defined only in this module. Pages, figures and files are created by modules in
+higher layers. To avoid upward imports, the package registers the functions in these modules with `serve_results_with`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _served_by: dict[str, str] = {}
 
 
 def serve_results_with(**functions: str) -> None:
-    """Register functions of higher layers that results call, as ``module:function``.
+    """Register functions in higher layers as ``module:function``.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def _served(what: str, *arguments: Any) -> Any:
 
 
 class Displayed:
-    """Base class of objects that notebooks display with text and a figure."""
+    """Base class for objects that are displayed in notebooks as text and a figure."""
 
     def _repr_html_(self) -> str | None:
         shown: str | None = _served("html", self)
@@ -87,7 +87,7 @@ class Result(Displayed):
 
     @property
     def subject(self) -> str:
-        """Names of the sample and the target; empty if they are not known."""
+        """Names of the sample and the target; empty if unknown."""
         return "" if self.origin is None else f"{self.origin.sample} against {self.origin.against}"
 
     def headline(self) -> str:
@@ -101,7 +101,7 @@ class Result(Displayed):
         raise NotImplementedError
 
     def statements(self) -> tuple[Statement, ...]:
-        """Return the statements of the result's text.
+        """Return the statements in the text of the result.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class Result(Displayed):
         raise NotImplementedError
 
     def tables(self) -> tuple[Table, ...]:
-        """Return tables with the numbers of the result.
+        """Return tables of the numerical results.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Result(Displayed):
         return () if self.origin is None else self.origin.facts
 
     def figures(self) -> tuple[Picture, ...]:
-        """Return the figures of a page.
+        """Return the figures for a page.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class Result(Displayed):
         return shown
 
     def summary(self) -> str:
-        """Return the result as text, with its most informative table.
+        """Return the result as text that includes its most informative table.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Result(Displayed):
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to two files, which `steinkit.read_result` reads.
+        """Write the result to two files that `steinkit.read_result` can read.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class Result(Displayed):
 
 @dataclass(frozen=True)
 class Origin:
-    """Files, target and command of a result from the command line.
+    """Files, target and command of a result obtained on the command line.
 
     Attributes
     ----------
@@ -213,17 +213,17 @@ class Origin:
 
     @property
     def sample(self) -> str:
-        """Name of the sample, derived from the names of its files."""
+        """Name of the sample, derived from its file names."""
         return files_label(self.files)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Files, version and command as terms and values."""
+        """Files, version and command as pairs of a term and a value."""
         files = ", ".join(self.files)
         return ("files", files), ("steinkit", self.version), ("command", shlex.join(["steinkit", *self.command]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return files, target and command as a JSON document."""
+        """Return the files, the target and the command as a JSON document."""
         target = None if self.target is None else {"name": self.target, "options": dict(self.options)}
         return {"files": [*self.files], "target": target, "command": [*self.command]}
 
@@ -251,9 +251,9 @@ class Picture:
 
 
 class Brief:
-    """Base class of records with a short repr that lists the shapes of arrays.
+    """Base class for records with a short repr that lists array shapes.
 
-    It is used for dataclasses that are declared with ``repr=False``.
+    Dataclasses derived from this class are declared with ``repr=False``.
     """
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class Brief:
 
 
 def in_json(value: Any) -> Any:
-    """Convert a value for JSON, with null for numbers that are not finite."""
+    """Convert a value for JSON, replacing non-finite numbers with null."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -274,7 +274,7 @@ def in_json(value: Any) -> Any:
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
-    """Join at most ``most`` names, including the last one."""
+    """Join at most ``most`` names, which include the last one."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])}, ..., {names[-1]}"
@@ -290,7 +290,7 @@ def _brief(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """Part of the text of a result.
+    """Part of the text in a result.
 
     Attributes
     ----------
@@ -312,13 +312,13 @@ class Statement:
 
 
 def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
-    """Return a statement with the cautions among warnings, if there are any."""
+    """Return a statement that lists any cautions among warnings."""
     found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
     return (Statement("limits", "Which cautions apply?", " ".join(["Caution:", *found])),) if found else ()
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Return statements as paragraphs; statements of methods are single lines."""
+    """Return statements as paragraphs; method statements are single lines."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:
@@ -334,7 +334,7 @@ def running_text(statements: Sequence[Statement]) -> str:
 
 
 def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
-    """Return questions with their answers.
+    """Return questions and their answers.
 
     Consecutive statements with the same question are separate lines of one answer, unless a statement continues the
     previous line.
@@ -348,8 +348,8 @@ def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-UNVISITED = "A Stein discrepancy cannot detect a mode that no draw came near."
-"""Limit of every Stein discrepancy."""
+UNVISITED = "A Stein discrepancy cannot detect a mode if no draw came near it."
+"""Limitation of every Stein discrepancy."""
 
 REJECTED = "These draws do not come from the target"
 UNSUSPECTED = "No bias found"
@@ -358,7 +358,11 @@ UNTESTED = "The draws could not be tested"
 """Headlines of a verdict."""
 
 Claim = Literal["proved", "found", "estimated"]
-"""Basis of a bracket: a proof that includes rounding errors; partly an extrapolation or assumption; no bracket."""
+"""Basis of a bracket.
+
+A "proved" bracket accounts for rounding errors. A "found" bracket partly relies on an extrapolation or an assumption.
+An "estimated" value has no bracket.
+"""
 
 ESTIMATE = "an estimate"
 """Text for a value without a bracket."""
@@ -372,5 +376,5 @@ def claimed(claim: Claim, lower: float, upper: float) -> str:
 
 
 def bracket_column(claim: Claim) -> str:
-    """Return the heading of a column of brackets; empty for estimates."""
+    """Return the column heading for brackets; empty for estimates."""
     return "" if claim == "estimated" else f"{claim} between"

@@ -1,7 +1,7 @@
-"""Samples of draws, with weights, scores, labels and diagnostics.
+"""Samples with optional weights, scores, labels and diagnostics.
 
-A `Sample` stores draws without changes. `Sample.distinct` returns the points for which a discrepancy is computed. These
-are the distinct points with positive weight, and their weights sum to one.
+A `Sample` stores draws without changes. `Sample.distinct` returns the points used to compute a discrepancy. These are
+the distinct points with positive weight. Their weights sum to one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 
 PER_DRAW = ("weights", "cost", "divergent", "energy")  # arrays with one number per draw
 
-_LARGEST_WHOLE = 2.0**53  # largest size below which doubles represent all integers
+_LARGEST_WHOLE = 2.0**53  # largest absolute value below which doubles represent all integers
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -75,7 +75,7 @@ class Sample(Displayed):
     divergent: NDArray[np.bool_] | None
     energy: Floats | None
 
-    def __init__(  # explicit, because parameters accept more types than the attributes
+    def __init__(  # explicit because the parameters accept more types than the attributes
         self,
         points: ArrayLike,
         weights: ArrayLike | None = None,
@@ -95,7 +95,7 @@ class Sample(Displayed):
         require_lists(names=names)
         labels = tuple(map(str, () if names is None else names)) or default_names(dim)
         if len(labels) != dim or len(set(labels)) != dim:
-            raise InputError(f"names must be {dim} different names, one per parameter; got {list(labels)}")
+            raise InputError(f"names must contain {dim} different names, one per parameter; got {list(labels)}")
         require_printable(labels)
         _refuse(rows, ~np.isfinite(rows), "points", "drop or correct that draw", labels)
         gradients = None
@@ -103,7 +103,7 @@ class Sample(Displayed):
             gradients, shape = _rows(scores, "scores"), np.shape(scores)
             expected = given if len(shape) == 3 else rows.shape
             if gradients.shape != rows.shape or (len(shape) == 3 and shape != given):
-                raise InputError(f"scores must have the shape of the points, {expected}; got {shape}")
+                raise InputError(f"scores must have the same shape as the points, {expected}; got {shape}")
             _refuse(gradients, ~np.isfinite(gradients), "scores", "drop or correct that draw", labels)
         columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
         columns |= {"divergent": divergent, "energy": energy}
@@ -138,7 +138,7 @@ class Sample(Displayed):
 
     @property
     def probabilities(self) -> Floats:
-        """Weights scaled to sum to one, shape (n,)."""
+        """Weights scaled to sum to one."""
         if self.weights is None:
             return np.full(len(self), 1.0 / len(self))
         scaled = self.weights / self.weights.max()  # the sum of large weights may overflow
@@ -161,10 +161,10 @@ class Sample(Displayed):
         return digest.hexdigest()
 
     def select(self, names: list[str] | tuple[str, ...]) -> Sample:
-        """Return a sample of the named parameters, in the order given.
+        """Return a sample that contains the named parameters in the given order.
 
-        Scores are not changed. The selected scores are those of the conditional distribution given the other
-        parameters, and not of the marginal distribution.
+        Scores are not changed. The selected scores are the scores of the conditional distribution given the other
+        parameters, not of the marginal distribution.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Sample(Displayed):
         return replace(self, points=self.points[:, columns], scores=scores, names=tuple(names))
 
     def distinct(self) -> DistinctSample:
-        """Merge equal draws, add their weights, and drop draws of weight zero.
+        """Merge equal draws, add their weights and drop draws with weight zero.
 
         A Metropolis chain repeats a draw after each rejection. Only draws that are bit-for-bit identical are merged.
 
@@ -256,7 +256,7 @@ class Sample(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class DistinctSample:
-    """The n distinct points of a sample with positive weight.
+    """The n distinct points with positive weight in a sample.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ def require_printable(names: Iterable[str]) -> None:
 
 
 def _rows(values: ArrayLike, what: str) -> Floats:
-    """Convert draws or scores to shape (n, d)."""
+    """Convert draws or scores to an array of shape (n, d)."""
     array = _floats(values, what)
     if array.ndim == 1:
         array = array[:, None]
@@ -349,7 +349,7 @@ def _floats(values: ArrayLike, what: str) -> Floats:
     """Return a copy of real numbers in double precision, or raise InputError."""
     if isinstance(values, Mapping) or hasattr(values, "coords"):
         raise InputError(
-            f"{what} must be an array of real numbers; got {type(values).__name__} with named parts: convert it with "
+            f"{what} must be an array of real numbers; got {type(values).__name__} with named parts; convert it with "
             "as_sample"
         )
     try:
@@ -391,18 +391,18 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""Test for invalid values, expected value and type of each array with one number per draw."""
+"""For each array with one number per draw, a function that finds invalid values, the expected value and the type."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:
-    """Convert an array with one number per draw to shape (n,)."""
+    """Convert an array with one number per draw to an array of shape (n,)."""
     if values is None:
         return None
     array = _floats(values, what)
     if array.shape == layout:
         array = array.reshape(-1)
     if array.shape != (n,):
-        raise InputError(f"{what} must be one number per draw, {n} in all; got shape {np.shape(values)}")
+        raise InputError(f"{what} must contain one number per draw, {n} in total; got shape {np.shape(values)}")
     if what not in _CHECKS:
         return array
     bad, remedy, dtype = _CHECKS[what]
@@ -433,13 +433,13 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
 
 
 def rectangle_of(sample: Sample) -> tuple[int, int] | None:
-    """Return (chains, draws) if all chains have the same draw labels, else None."""
+    """Return (chains, draws) if all chains have the same draw labels, or None."""
     labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
 
 def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
-    """Return the rows of each chain in order, and notes.
+    """Return the ordered rows of each chain, and notes.
 
     Returns
     -------
@@ -459,7 +459,7 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
         if len(np.unique(numbers)) < len(numbers):
             which = "the sample" if sample.chain is None else f"chain {labels[rows[0]]}"
             notes.append(
-                f"draw numbers of {which} repeat, so the order given was used; if there are several chains, label them"
+                f"draw numbers of {which} repeat, so the given order was used; if there are several chains, label them"
             )
         else:
             chains[k] = rows[np.argsort(numbers)]
@@ -467,10 +467,10 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 
 
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
-    """Return the first row of each group of equal rows, and the group of every row.
+    """Return the first row of each group of equal rows and the group of every row.
 
-    Groups are numbered in the order of appearance. Rows are sorted by their first entry or, if there are ties, by all
-    entries.
+    Groups are numbered in order of appearance. Rows are sorted by their first entry. In case of ties, they are sorted
+    by all entries.
     """
     order = np.argsort(points[:, 0], kind="stable")  # a stable sort keeps equal rows in order
     changes = points[order[1:], 0] != points[order[:-1], 0]

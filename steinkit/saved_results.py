@@ -1,10 +1,10 @@
-"""Saving of results as a JSON document and an NPZ file with the arrays.
+"""Storage of results in a JSON document and an NPZ file that contains arrays.
 
-The name of the NPZ file is that of the JSON file with ``.npz`` appended. The entry "result" of the NPZ file describes
-the result in JSON. The description contains the version of the schema, the SHA-256 hash of the JSON file, the type of
-every record and the names of the arrays. Nothing is pickled. A restored result consists of arrays, numbers, strings,
-and records that are public or listed in `_RECORDS`. Functions of the user, for example in an operator, are stored as
-text.
+The name of the NPZ file is the name of the JSON file with ``.npz`` appended. The entry "result" in the NPZ file is a
+description of the result in JSON format. The description contains the version of the schema, the SHA-256 hash of the
+JSON file, the type of every record and the names of the arrays. Nothing is pickled. A restored result consists of
+arrays, numbers, strings and records. The record types are public or listed in `_RECORDS`. User functions, such as those
+in an operator, are stored as text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from steinkit.result import Result
 
 _DESCRIPTION = "result"
 _SCHEMA = 1
-"""Version of the file format. Increase it if the fields of a record or their meaning change."""
+"""Version of the file format. Increase this number if the fields of a record or their meanings change."""
 
 _RECORDS = {
     "ChainMoments": "discrepancy.moments",
@@ -88,7 +88,7 @@ def packed_result(result: Result, text: str | None = None) -> tuple[bytes, bytes
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` or the option ``-o`` of a command wrote.
+    """Read a result written by `Result.save` or the command-line option ``-o``.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
         arrays = Archive(archive, name)
         state = json.loads(arrays[_DESCRIPTION].tobytes())
         if state.get("schema") != _SCHEMA:
-            raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; make the result again")
+            raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; compute the result again")
         found = _unpacked(state["result"], arrays)
     except SteinkitError:
         raise
@@ -150,7 +150,7 @@ def _archive_of(path: str | os.PathLike[str]) -> Path:
 
 
 def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Convert a value to JSON; types without a JSON form become objects with one key."""
+    """Convert a value to JSON; other types become objects with a single key."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         known = (name for name, array in arrays.items() if array is value)
         name = next(known, f"array_{len(arrays)}")
@@ -178,7 +178,7 @@ def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 _TEXTS: dict[str, type[Any]] = {"caution": Caution, "kind": Kind, "error": SteinkitError}
-"""Types with values that are stored as text."""
+"""Types of values that are stored as text."""
 
 
 def _unpacked(value: Any, arrays: Archive) -> Any:
@@ -201,14 +201,14 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
         raise ValueError(f"{name} is not a record of a result")
     made = object.__new__(record)
     if missing := {field.name for field in fields(made)} - kept.keys():
-        raise ValueError(f"{name} has no field {min(missing)}; make the result again")
+        raise ValueError(f"{name} has no field {min(missing)}; compute the result again")
     for field in fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made
 
 
 def _type_of(name: str) -> Any:
-    """Return the dataclass with a name if files may contain it, and None otherwise."""
+    """Return the dataclass with a given name, or None if files may not contain it."""
     module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
     found = getattr(importlib.import_module(module), name, None)
     return found if isinstance(found, type) and is_dataclass(found) else None

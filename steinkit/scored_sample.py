@@ -1,4 +1,4 @@
-"""Samples with weights, scores and bounds, prepared for tests and measures."""
+"""Samples with weights, scores and bounds that are prepared for tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
 
 @dataclass(frozen=True, eq=False)
 class ScoredSample:
-    """Draws with their scores, prepared once for all tests and measures.
+    """Draws and scores, prepared once for all tests and measures.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ScoredSample:
         weights: ArrayLike | None = None,
         bounds: ArrayLike | None = None,
     ) -> ScoredSample:
-        """Validate draws with their target and evaluate the score."""
+        """Validate draws and their target, and evaluate the score."""
         last = _last.get() if scores is None and weights is None and bounds is None else None
         if last and last[0][0] is draws and last[0][1] is target:
             return last[0][2]
@@ -98,17 +98,17 @@ class ScoredSample:
 
     @cached_property
     def draws(self) -> Draws:
-        """Draws with positive weight; raises InputError if there are fewer than eight."""
+        """Draws with positive weight; at least eight are required."""
         return Draws.of(self.given, self.points, self.scores)
 
     @cached_property
     def standard(self) -> ScoredSample:
-        """The sample in units of its own standard deviations."""
+        """Sample in units of its own standard deviations."""
         return self.in_units("own")
 
     @cached_property
     def own_units(self) -> Units:
-        """The standard deviations of the draws as units."""
+        """Units given by the standard deviations of the draws."""
         return Units.of("own", self.points)
 
     @cached_property
@@ -120,7 +120,7 @@ class ScoredSample:
 
     @property
     def raw(self) -> ScoredSample:
-        """The sample in raw units."""
+        """Sample in raw units."""
         return self if self.original is None else self.original
 
     @property
@@ -129,7 +129,7 @@ class ScoredSample:
         return tuple(note for note in self.notes if isinstance(note, Caution))
 
     def in_units(self, units: UnitsLike) -> ScoredSample:
-        """Return the sample in other units.
+        """Return the sample in the given units.
 
         If points are equal after rounding in these units, they are merged into one point with the weighted mean of
         their scores.
@@ -162,12 +162,12 @@ class ScoredSample:
         )
 
     def _joined(self, first: Integers, group: Integers) -> ScoredSample:
-        """Merge groups of points into their first points, with mean scores."""
+        """Merge each group of points into its first point and average the scores."""
         points, exact = self.points, (self.points.weights, self.points.weights_low)
         weights, weights_low = double_double.sums_in_groups(exact, group, len(first))
         shares = double_double.ratio(exact, (weights[group], weights_low[group]))
         terms = (double_double.times(shares, (column, np.zeros(len(group)))) for column in self.scores.T)
-        with np.errstate(over="ignore", invalid="ignore"):  # `in_units` rejects results that are not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # `in_units` rejects non-finite results
             scores = np.column_stack([double_double.sums_in_groups(each, group, len(first))[0] for each in terms])
         merged = replace(
             points,
@@ -180,8 +180,8 @@ class ScoredSample:
             inverse=np.where(points.inverse >= 0, group[points.inverse], -1),
         )
         note = (
-            f"{len(group) - len(first)} points are equal to others after rounding in these units; they were merged, "
-            "and the means of their scores are used"
+            f"{len(group) - len(first)} points are equal to other points after rounding in these units; they were "
+            "merged, and the means of their scores are used"
         )
         return replace(self, points=merged, scores=scores, notes=(*self.notes, note))
 
@@ -195,7 +195,7 @@ def prepared_once() -> AbstractContextManager[None]:
 
 
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
-    """Raise InputError for numbers outside the range in which brackets are proved."""
+    """Raise InputError for numbers outside the range where brackets can be proved."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
     limits = np.empty(0) if bounds is None else bounds
     for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
@@ -203,9 +203,9 @@ def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> No
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """Return the sample with separate weights and scores, or raise UsageError.
+    """Return the sample with given weights and scores, or raise UsageError.
 
-    The weights and scores may have the shape (chains, draws, ...). If there is a target, scores in the sample are
+    The weights and scores may have the shape (chains, draws, ...). If a target is given, scores in the sample are
     dropped.
     """
     columns: dict[str, ArrayLike | None] = {}
@@ -241,13 +241,13 @@ def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | 
     if own is not None and bounds is not None and not np.array_equal(own, limits):
         raise UsageError("bounds= differs from the bounds of the target; omit one of them")
     if len(limits) != points.dim:
-        raise InputError(f"the target has {len(limits)} parameters, the draws have {points.dim}")
+        raise InputError(f"the target has {len(limits)} parameters, but the draws have {points.dim}")
     require_inside(points.points, limits, points.names, points.first)
     return limits
 
 
 def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> Iterator[str]:
-    """Yield notes on draws that are merged or dropped, and cautions."""
+    """Yield cautions and notes about merged or dropped draws."""
     n = len(sample)
     if points.merged:
         yield f"{points.merged} of {n} draws repeat an earlier draw; they were merged and their weights added"
@@ -255,9 +255,9 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
         yield f"{points.weightless} of {n} draws have weight zero and were dropped"
     if len(points) == 1:
         subject = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
-        yield Caution(f"{subject}, so the discrepancy is the discrepancy of a point mass")
+        yield Caution(f"{subject}, so the result is the discrepancy of a point mass")
     if target is not None and sample.scores is not None:
-        yield "the scores of the target were used instead of those stored in the sample"
+        yield "the scores of the target were used instead of the scores stored in the sample"
 
 
 def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, ...]]:
@@ -284,7 +284,7 @@ def named_after(sample: Sample, target: Target | None) -> Sample:
 
 
 def require_names(sample: Sample, target: Target) -> None:
-    """Require the names of a sample's parameters to be those of the target.
+    """Raise InputError unless the sample and the target have the same names.
 
     The names must be in the same order. Samples with default names are accepted.
 
@@ -298,11 +298,11 @@ def require_names(sample: Sample, target: Target) -> None:
     given, expected = ", ".join(sample.names), ", ".join(target.names)
     if sorted(target.names) != sorted(sample.names):
         raise InputError(
-            f"the parameters of the draws, {given}, are not those of the target, {expected}; pass draws with "
-            "these names, or state the order of their columns with --columns on the command line"
+            f"the parameters of the draws, {given}, differ from the parameters of the target, {expected}; pass draws "
+            "with these names, or specify the column order with --columns on the command line"
         )
     if target.names != sample.names:
         raise InputError(
-            f"the parameters {given} are not in the order of the target, {expected}; reorder them with Sample.select, "
+            f"the parameters {given} are not in the order of the target, {expected}; reorder them with Sample.select "
             "or with --columns on the command line"
         )

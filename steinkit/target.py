@@ -1,8 +1,8 @@
 """Target distributions.
 
 A Stein discrepancy requires the score, grad log p, and the bounds of the support. If the target has a log density, the
-score can be checked. If it has a sampler, reference samples are available. If it has a cdf, Wasserstein distances can
-be computed in one dimension.
+score can be checked. If the target has a sampler, reference samples are available. If the target has a cdf, Wasserstein
+distances can be computed in one dimension.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Functions = Mapping[str, Vectorised]
 Seed = int | np.random.Generator | None
 
 _SCORE_RTOL = 1e-3  # largest relative difference between a score and finite differences
-_SCORE_ERROR = 1e-2  # finite differences with a larger relative error are not compared
-_NEAR = 1e-3  # within this fraction of the spread, a log density is a cubic polynomial up to rounding errors
+_SCORE_ERROR = 1e-2  # finite differences with a larger relative error are ignored
+_NEAR = 1e-3  # within this fraction of the spread, a log density is a cubic polynomial except for rounding errors
 _CHECKED_DRAWS, _CHECKED_ENTRIES = 10, 1000
 _NOT_COMPARED = "finite differences were too inaccurate to check the target's score against its log density"
 
 
 def as_functions(functions: Functions) -> Functions:
-    """Validate a mapping of names to functions; raise UsageError otherwise."""
+    """Validate a mapping of names to functions; raise UsageError if invalid."""
     if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
-        raise UsageError("functions must be a mapping of names to functions of the draws: {'tau': lambda x: ...}")
+        raise UsageError("functions must be a mapping of names to functions of draws, such as {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
     return functions
 
 
 class TargetOptions(TypedDict, total=False):
-    """Options that a posterior passes to `Target`."""
+    """Options passed from a posterior to `Target`."""
 
     bounds: ArrayLike | None
     names: Sequence[str] | None
@@ -52,7 +52,7 @@ class TargetOptions(TypedDict, total=False):
 
 
 def require_target(target: object, *, optional: bool = False) -> None:
-    """Raise UsageError unless the argument is a target, or None if optional.
+    """Raise UsageError unless the argument is a target, or None where allowed.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def require_target(target: object, *, optional: bool = False) -> None:
     """
     if not isinstance(target, Target) and not (optional and target is None):
         raise UsageError(
-            f"expected target to be a steinkit Target, got {type(target).__name__}: wrap a score function as "
+            f"expected target to be a steinkit Target, got {type(target).__name__}; wrap a score function as "
             "sk.Target(score=...)"
         )
 
@@ -173,21 +173,21 @@ class Target:
 
     @property
     def can_be_checked(self) -> bool:
-        """True if there are a log density and a score that is not computed from it."""
+        """True if the target has a log density and an independent score."""
         return self.has_log_density and not isinstance(self._score, DifferenceScore)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on a score that is computed by finite differences or was not checked."""
+        """Remarks about a score that is approximate or was not checked."""
         own = isinstance(self._score, DifferenceScore) and self._score.remark
         return (own, *self._doubts) if own else self._doubts
 
     @property
     def cdf_accuracy(self) -> float:
-        """Error of F, and relative error of its integrals, in Wasserstein brackets.
+        """Error of F and relative error of its integrals in Wasserstein brackets.
 
-        The error of the integrals is relative to E|X - x|. The errors are measured for built-in families and assumed
-        for functions of the user.
+        The error of the integrals is relative to E|X - x|. The errors were measured for built-in families and are
+        assumed for user functions.
         """
         return 1e-13
 
@@ -257,7 +257,7 @@ class Target:
         return call_checked(self._log_density, points, (len(points),), "log_density")
 
     def log_density_of_draws(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
-        """Return the log density at draws, where it must be finite.
+        """Return the log density at draws; it must be finite at every draw.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class Target:
             others = f" ({len(bad)} such draws in all)" if len(bad) > 1 else ""
             raise InputError(
                 f"the log density must be finite; got {values[bad[0]]} at draw {_number(int(bad[0]), draws)}{others}, "
-                f"the point {show_point(points[bad[0]])}: drop that draw, or correct the log density"
+                f"the point {show_point(points[bad[0]])}: drop that draw or correct the log density"
             )
         return values
 
@@ -364,7 +364,7 @@ class Target:
         return values
 
     def cdf(self, values: ArrayLike) -> Floats:
-        """Return the cumulative distribution function, in one dimension.
+        """Return the cumulative distribution function in one dimension.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class Target:
         return call_checked(self._cdf, flat, flat.shape, "cdf")
 
     def tail_integrals(self, values: ArrayLike) -> Floats:
-        """Return E max(x - X, 0) and E max(X - x, 0), in one dimension.
+        """Return E max(x - X, 0) and E max(X - x, 0) in one dimension.
 
         Parameters
         ----------
@@ -436,14 +436,14 @@ class Target:
         draw = self._sampler
         points = numbers_from(lambda: draw(n, generator_from(rng)), "sampler", "the points of sampler")
         if points.ndim != 2 or len(points) != n or (self.dim is not None and points.shape[1] != self.dim):
-            raise InputError(f"sampler must return shape ({n}, {self.dim or 'd'}); it returned {points.shape}")
+            raise InputError(f"sampler must return an array of shape ({n}, {self.dim or 'd'}); got {points.shape}")
         return points
 
     def check(self, points: ArrayLike, *, rtol: float = _SCORE_RTOL, names: Sequence[str] | None = None) -> ScoreCheck:
         """Compare the score with numerical derivatives of the log density.
 
-        The derivatives are computed by adaptive central differences, with estimates of their errors. Entries with a
-        large error are counted but not compared.
+        The derivatives and their errors are estimated by adaptive central differences. Entries with a large error are
+        counted but not compared.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class Target:
             If there is no log density, or the score is computed from the log density.
         """
         if self.has_log_density and not self.can_be_checked:
-            raise UsageError(f"check needs a score that is not computed from the log density; got {self.label}")
+            raise UsageError(f"check requires a score that is not computed from the log density; got {self.label}")
         points = self._points(points)
         if not len(points):
             raise InputError("expected at least one point, got none")
@@ -496,9 +496,9 @@ class Target:
         )
 
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
-        """Compare scores with the log density at about ten draws, on the first call only.
+        """Compare scores with the log density at about ten draws in the first call.
 
-        At each draw, the slopes along two random directions are compared, which requires about 220 evaluations of the
+        At each draw, the slopes along two random directions are compared. This requires about 220 evaluations of the
         log density in any dimension. If a slope differs, `check` compares every parameter.
 
         Parameters
@@ -697,5 +697,5 @@ def show_point(point: Floats) -> str:
 
 
 def _number(row: int, draws: Integers | None) -> int:
-    """Return the number of the draw of a row of points, counted from 1."""
+    """Return the draw number that belongs to a row of points, counted from 1."""
     return int(row if draws is None else draws[row]) + 1

@@ -1,8 +1,8 @@
 """Assertions and checks for authors of samplers.
 
-`assert_draws_from` is an assertion for a test suite. `check_sampler` runs a sampler on targets with known moments that
-cover typical difficulties: correlation, different scales, heavy tails, bounds, an edge that is not a bound, curvature,
-a funnel, a ring and two modes.
+`assert_draws_from` is an assertion for a test suite. `check_sampler` runs a sampler on targets with known moments. The
+targets cover typical difficulties: correlation, different scales, heavy tails, bounds, an edge that is not a bound,
+curvature, a funnel, a ring and two modes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _PASSED = "no bias seen"
-_LONGEST = 60  # characters of an error in a table
+_LONGEST = 60  # number of characters of an error message in a table
 
 
 @cautious
@@ -50,7 +50,7 @@ def assert_draws_from(
     level: float = 1e-4,
     rng: int = 0,
 ) -> None:
-    """Raise an AssertionError unless a verdict finds no bias in draws.
+    """Raise an AssertionError unless a verdict finds no bias in the draws.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def assert_draws_from(
 
 @dataclass(frozen=True)
 class StandardTarget:
-    """Target with a starting point and its moments.
+    """Target with its moments and a starting point for chains.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class StandardTarget:
 
 
 def standard_targets() -> dict[str, StandardTarget]:
-    """Return the targets of `check_sampler`, by name.
+    """Return the targets used by `check_sampler` in a dictionary.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _funnel() -> Target:
 
 
 def _ring(radius: float, width: float) -> Target:
-    """Return a density in the plane that is normal in the distance from 0."""
+    """Return a density in the plane that is normal in the distance from the origin."""
 
     def log_density(x: Floats) -> Floats:
         return np.asarray(-0.5 * ((np.hypot(x[:, 0], x[:, 1]) - radius) / width) ** 2)
@@ -206,7 +206,7 @@ def _ordered() -> Target:
 
 @dataclass(frozen=True, eq=False)
 class CheckedTarget:
-    """Result of a sampler on one target.
+    """Result of running a sampler on one target.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class CheckedTarget:
 
 @dataclass(frozen=True, eq=False)
 class SamplerCheck:
-    """Results of a sampler on several targets; see `check_sampler`.
+    """Results of running a sampler on several targets; see `check_sampler`.
 
     Attributes
     ----------
@@ -250,11 +250,11 @@ class SamplerCheck:
 
     @property
     def passed(self) -> bool:
-        """True if no bias was found on any target, with enough draws on all of them."""
+        """True if every target was tested with enough draws and no bias was found."""
         return all(each.label == _PASSED for each in self.checked)
 
     def summary(self) -> str:
-        """Report the targets on which the sampler did not pass, and a table.
+        """Report the targets where the sampler did not pass, followed by a table.
 
         Returns
         -------
@@ -299,7 +299,7 @@ def check_sampler(
     rng: int = 0,
     **options: Any,
 ) -> SamplerCheck:
-    """Run a sampler on standard targets, and test its draws.
+    """Run a sampler on standard targets and test its draws.
 
     Parameters
     ----------
@@ -370,13 +370,13 @@ def _checked(
     level: float,
     options: Mapping[str, Any],
 ) -> CheckedTarget:
-    """Run the sampler on one target, and test the draws."""
+    """Run the sampler on one target and test the draws."""
     try:
         drawn = as_sample(sample(standard.target, start=standard.start.copy(), seed=seed, **options))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SteinkitWarning)  # the table shows the verdict
             found = verdict(drawn, standard.target, level=level, rng=seed)
-    except Exception as error:  # of the user's sampler, or invalid draws
+    except Exception as error:  # errors in the user's sampler, or invalid draws
         return CheckedTarget(name, None, failure=f"{type(error).__name__}: {error}")
     centre = drawn.probabilities @ drawn.points
     spread = np.sqrt(drawn.probabilities @ (drawn.points - centre) ** 2)

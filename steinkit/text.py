@@ -1,7 +1,7 @@
 """Formatting of numbers, names, settings, paragraphs and tables.
 
-Lines have at most 100 characters, in files, pipes, pages and notebooks. On a terminal, lines are wrapped to its width,
-which the command line sets with `on_screen`.
+In files, pipes, pages and notebooks, lines have at most 100 characters. On a terminal, lines are wrapped to the
+terminal width, which the command line sets with `on_screen`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 from steinkit.errors import during, printable
 
 UNDEFINED = "undefined"
-_NAMED = 3  # largest number of names in a list in a sentence
-_MOST_ERRORS = 10_000.0  # largest number of standard errors that is printed
+_NAMED = 3  # largest number of names listed in a sentence
+_MOST_ERRORS = 10_000.0  # larger z-scores are printed as "more than 10000"
 _LARGE_RATIO = 10_000.0  # decimals of larger ratios are omitted
 
 
@@ -34,16 +34,16 @@ def ratio(value: float) -> str:
 
 
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
-    """Format the ends of a bracket, rounded outwards.
+    """Format the bounds of a bracket, rounded outwards.
 
-    The number of digits is one more than the number of leading digits in common, but at least six and at most eight.
+    The number of digits exceeds the number of common leading digits by one. It is at least six and at most eight.
     """
     digits = _digits(lower, upper)
     return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
 
 
 def within(value: float | None, lower: float | None, upper: float | None) -> str:
-    """Format a value with the number of digits of its bracket."""
+    """Format a value with the number of digits determined by its bracket."""
     if value is None or lower is None or upper is None or not (math.isfinite(value) and lower < upper):
         return compact(value, 6)
     return _rounded(value, _digits(lower, upper), ROUND_HALF_EVEN)
@@ -68,7 +68,7 @@ def standard_errors(z: float) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """Return a number followed by a noun, which is plural unless the number is 1."""
+    """Return a number and a noun; the noun is plural unless the number is 1."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
@@ -86,12 +86,12 @@ def listed(names: Sequence[str], *, most: int = _NAMED, of: str = "others") -> s
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """Join names of alternatives, as in "a, b or c"."""
+    """Join names as alternatives, as in "a, b or c"."""
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a printable name for a figure, without its middle part if it is long."""
+    """Return a printable name for a figure; the middle of a long name is omitted."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
@@ -109,17 +109,17 @@ def _digits(lower: float, upper: float) -> int:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    """Format a number with significant digits, rounded in the given direction."""
+    """Format a number to significant digits, rounded in the given direction."""
     return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"
 
 
 _SOURCES = {
     "own": "the draws' own standard deviations",
     "reference": "standard deviations of independent draws from the target",
-    "pilot": "standard deviations of one sample, which are used for all samples",
+    "pilot": "standard deviations of one sample, used for all samples",
     "given": "the units given",
 }
-_SCALES = 6  # largest number of parameters in a label of units
+_SCALES = 6  # largest number of parameters in a units label
 
 
 def setting_key(settings: Mapping[str, object]) -> str:
@@ -169,7 +169,7 @@ def units_sentence(units: Mapping[str, Any] | None) -> str:
 
 
 def files_label(files: Sequence[str]) -> str:
-    """Return the name of a sample from the names of its files."""
+    """Return the name of a sample, derived from its file names."""
     if len(files) > 1:
         return f"{files[0]} and {len(files) - 1} more chains"
     return "standard input" if files[0] == "-" else files[0]
@@ -181,7 +181,7 @@ _screen: ContextVar[int | None] = ContextVar("width of the screen", default=None
 
 
 def on_screen(columns: int | None) -> contextlib.AbstractContextManager[None]:
-    """Return a context in which text is formatted for a terminal.
+    """Return a context manager that formats text for a terminal.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def screen_width() -> int | None:
 
 
 def filled(text: str, indent: str = "") -> str:
-    """Wrap a paragraph without breaking words such as paths or options."""
+    """Wrap a paragraph without breaking long words such as paths or options."""
     return textwrap.fill(
         printable(text),
         _screen.get() or _WIDTH,
@@ -210,7 +210,7 @@ def filled(text: str, indent: str = "") -> str:
 
 
 def one_line(text: str, indent: str = "") -> str:
-    """Return a single line, which is wrapped only on a terminal."""
+    """Return text as a single line, wrapped only on a terminal."""
     return f"{indent}{printable(text)}" if _screen.get() is None else filled(text, indent)
 
 
@@ -236,7 +236,7 @@ class Table:
     marked: int | None = None
 
     def text(self, left: Collection[str] = (), most: int | None = None) -> str:
-        """Return the table as text, with the number of omitted rows.
+        """Return the table as text, followed by the number of omitted rows.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Table:
         return "\n".join([*replace(self, rows=rows).lines(left), *([f"and {more} more"] if more else [])])
 
     def lines(self, left: Collection[str] = (), *, names: str | None = None) -> list[str]:
-        """Return the lines of the table, in several parts if the terminal is narrow.
+        """Return the lines of the table, split into parts if the terminal is narrow.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class Table:
         return found
 
     def _parts(self, widths: Sequence[int], names: int) -> list[list[int]]:
-        """Divide the columns into parts that fit the terminal; one part without one."""
+        """Divide the columns into parts that fit the terminal."""
         parts: list[list[int]] = [[]]
         for k, width in enumerate(widths):
             part = parts[-1]

@@ -1,13 +1,14 @@
 """Units of the parameters in a discrepancy.
 
-A discrepancy in raw units depends on the unit of each parameter, for example on whether a length is in meters or miles.
-A discrepancy in standard units does not depend on the raw units. The transformation to standard units is
+A discrepancy in raw units depends on the unit of each parameter. For example, it changes if a length is converted from
+meters to miles. A discrepancy in standard units does not depend on the raw units. The transformation to standard units
+is
 
     x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd.
 
-The standard deviations may be those of the sample itself. A standard deviation that is too large does not hide an
-error, because the scores are multiplied by it as well. To compare several samples, the units of one sample or of a
-reference are used for all of them.
+The standard deviations can be computed from the sample itself. A standard deviation that is too large does not hide an
+error because the scores are multiplied by the same factor. To compare several samples, the units of one sample or of a
+reference are used for all samples.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _REFERENCE_DRAWS = 10_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Units(Brief):
-    """Center and scale of every parameter.
+    """Center and scale of each parameter.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class Units(Brief):
 
     @classmethod
     def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
-        """Return the units of a sample for an argument of any accepted form.
+        """Return the units of a sample; all forms of the argument are accepted.
 
         Parameters
         ----------
@@ -143,7 +144,9 @@ class Units(Brief):
         """
         drawn = as_sample(target.sample(_REFERENCE_DRAWS, generator_from(rng)))
         if drawn.dim != len(names):
-            raise InputError(f"the target has {drawn.dim} parameters, the draws have {len(names)}: {', '.join(names)}")
+            raise InputError(
+                f"the target has {drawn.dim} parameters, but the draws have {len(names)}: {', '.join(names)}"
+            )
         return replace(cls._own(replace(drawn, names=names).distinct()), kind="reference")
 
     @classmethod
@@ -151,25 +154,25 @@ class Units(Brief):
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
             for j, column in enumerate(sample.points.T):
-                if (column != column[0]).any():  # for a constant column, the computed mean is affected by rounding
+                if (column != column[0]).any():  # for a constant column, the computed mean has a rounding error
                     deviations = column - centre[j]
                     largest = float(np.abs(deviations).max())  # squares of unscaled deviations may overflow
                     deviations /= largest
                     deviations *= deviations
                     scale[j] = largest * np.sqrt(sample.weights @ deviations)
         if not np.isfinite(scale).all():
-            raise InputError("the range of the draws overflows: rescale them")
+            raise InputError("the range of the draws overflows; rescale the draws")
         if still := [name for name, unit in zip(sample.names, scale, strict=True) if not unit > 0.0]:
-            raise InputError(f"{without_units(still)}: leave out constant parameters, or pass units=")
+            raise InputError(f"{without_units(still)}; omit constant parameters, or pass units=")
         return cls("own", centre, scale, sample.names)
 
     @property
     def document(self) -> dict[str, Any]:
-        """The units as a JSON document."""
+        """Units as a JSON document."""
         return {"kind": self.kind, "scale": dict(zip(self.names, self.scale.tolist(), strict=True))}
 
     def from_bounds(self, bounds: Floats | None) -> Units:
-        """Return these units with the origin of bounded parameters at a bound.
+        """Return a copy that places the origin of bounded parameters at a bound.
 
         Distances to this bound are then computed without rounding errors.
 
@@ -248,7 +251,7 @@ class Units(Brief):
             return finite_in_units(scores * self.scale, "scores")
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
-        """Return these units in the order of names; default names match any names."""
+        """Return these units in the given order of names; default names always match."""
         if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
             return replace(self, names=names)
         _require_names(self.names, names)
@@ -260,7 +263,7 @@ UnitsLike = str | ArrayLike | Mapping[str, Any] | Units
 
 
 def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target | None = None, rng: Seed = 0) -> Units:
-    """Return units that are used for several samples.
+    """Return common units for several samples.
 
     Parameters
     ----------
@@ -298,7 +301,7 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     require_type(DistinctSample, "a DistinctSample, as Sample.distinct() returns it", pilot=pilot)
     is_reference = isinstance(units, str) and units == "reference"
     if is_reference and target is None:
-        raise UsageError("units='reference' needs a target with a sampler; got no target")
+        raise UsageError("units='reference' requires a target with a sampler; got no target")
     if units is not None and not is_open(units) and not is_reference:
         return Units.of(units, pilot)
     if target is not None and (is_reference or target.can_sample):
@@ -307,35 +310,35 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
 
 
 def is_open(units: UnitsLike | None) -> bool:
-    """Return True if `units` would result in a different scale for each sample."""
+    """Return True if `units` would give a different scale for each sample."""
     return units is None or (isinstance(units, str) and units == "own")
 
 
 def without_units(names: Sequence[str]) -> str:
-    """Return a clause that reports parameters without variation."""
+    """Return a clause about parameters without variation."""
     if len(names) == 1:
-        return f"{names[0]} is the same in all draws, so it has no unit of its own"
-    return f"{listed(names)} are the same in all draws, so they have no units of their own"
+        return f"{names[0]} is constant in all draws, so its standard deviation cannot be used as a unit"
+    return f"{listed(names)} are constant in all draws, so their standard deviations cannot be used as units"
 
 
 def require_variation(values: Floats, names: tuple[str, ...]) -> None:
-    """Raise InputError unless every column of values, (n, m), varies."""
+    """Raise InputError if any column of an array is constant."""
     still = np.flatnonzero((values == values[0]).all(axis=0))
     if len(still):
-        raise InputError(f"{without_units([names[k] for k in still])}: leave out constant parameters")
+        raise InputError(f"{without_units([names[k] for k in still])}; omit constant parameters")
 
 
 def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
-    """Return values, or raise InputError if they are out of range.
+    """Return the values, or raise InputError if any is out of range.
 
-    Values must be 0, or their sizes must be between 1e-100 and 1e100.
+    Each value must be 0 or between 1e-100 and 1e100 in absolute value.
     """
     if not np.isfinite(values).all():
-        raise InputError(f"{what} overflow in these units: rescale them, or use other units")
+        raise InputError(f"{what} overflow in these units; rescale them or use other units")
     require_range(values, f"{what} in these units")
     return values
 
 
 def _require_names(names: tuple[str, ...], expected: tuple[str, ...]) -> None:
     if sorted(names) != sorted(expected):
-        raise InputError(f"expected units of the parameters {', '.join(expected)}, got units of {', '.join(names)}")
+        raise InputError(f"expected units for the parameters {', '.join(expected)}, got units for {', '.join(names)}")

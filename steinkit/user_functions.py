@@ -1,4 +1,4 @@
-"""Functions that call functions of the user and validate their results."""
+"""Calls of user functions and validation of the returned values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from steinkit.sample import Floats
 Vectorised = Callable[[Floats], ArrayLike]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_MOST_ERRORS = 40  # largest number of calls that raise exceptions before the first successful call
+_MOST_ERRORS = 40  # largest number of failed calls before the first successful call
 
 
 class RaisedError(InputError):
-    """Error raised if a function of the user raised an exception."""
+    """Error raised if a user function raises an exception."""
 
 
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Call a function of the user, and convert the result to real numbers.
+    """Call a user function and convert the result to real numbers.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
 
 
 def described(error: Exception) -> str:
-    """Describe the type, position and message of an exception in a user's function."""
+    """Describe the type, position and message of an exception in a user function."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others
     where = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""
@@ -75,16 +75,17 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
     if values.shape != shape:
         raise InputError(
-            f"{what} must return shape {shape} for points of shape {points.shape}; it returned {values.shape}"
+            f"{what} must return an array of shape {shape} for points of shape {points.shape}; got {values.shape}"
         )
     return values
 
 
 def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-    """Call a function at proposed points, where it may raise exceptions.
+    """Call a function at proposed points; exceptions are allowed.
 
-    If the function raises an exception, it is called separately for each half of the points, and so on. The result is
-    therefore NaN only for points at which the function raises.
+    If the function raises an exception, the points are split into halves, and the function is called for each half.
+    This is repeated until single points are reached. The result is NaN only for points where the function raises an
+    exception.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
             returned = True
         except RaisedError as error:
             if isinstance(error.__cause__, TimeoutError):
-                raise  # a timeout that the user set
+                raise  # a timeout set by the user
             raised += 1
             middle = rows.start + -(-count // 2)
             parts += [slice(rows.start, middle), slice(middle, rows.stop)] if count > 1 else []

@@ -49,8 +49,8 @@ def test_samples_keep_them_when_draws_or_columns_are_selected():
     [
         ({"divergent": np.full(60, 0.5)}, "divergent: row 1 is 0.5 .*expected 0 or 1"),
         ({"divergent": np.full(60, np.nan)}, "divergent: row 1 is nan"),
-        ({"divergent": np.zeros(59)}, "divergent must be one number per draw, 60 in all"),
-        ({"energy": np.zeros((3, 20))}, "energy must be one number per draw"),
+        ({"divergent": np.zeros(59)}, "divergent must contain one number per draw, 60 in total"),
+        ({"energy": np.zeros((3, 20))}, "energy must contain one number per draw"),
     ],
 )
 def test_invalid_values_are_rejected(settings, message):

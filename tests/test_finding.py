@@ -16,9 +16,15 @@ from steinkit.finding import Finding, Kind
         ("dependence", ["a", "b"], "correlation too strong", "the correlation between a and b is too strong"),
         ("dependence", ["a", "b"], "correlation of wrong sign", "the correlation between a and b has the wrong sign"),
         ("tails", ["a"], "too heavy", "the tails of a are too heavy"),
-        ("shape", ["a"], "too many draws below -1", "the shape of a is wrong: too many draws below -1"),
-        ("shape", ["a", "b"], "wrong", "the joint shape of a and b is wrong"),
-        ("shape", ["a"], "wrong", "the shape of a is wrong"),  # along an axis that loads on one coordinate most
+        (
+            "shape",
+            ["a"],
+            "too many draws below -1",
+            "the distribution of a has an incorrect shape: too many draws below -1",
+        ),
+        ("shape", ["a", "b"], "wrong", "the joint distribution of a and b has an incorrect shape"),
+        # along an axis with the largest loading on one coordinate
+        ("shape", ["a"], "wrong", "the distribution of a has an incorrect shape"),
         (
             "conditional location",
             ["a", "b"],

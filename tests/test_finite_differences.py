@@ -145,7 +145,7 @@ class TestScoreWithoutAScoreFunction:
         target = sk.Target(log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
         assert target.has_log_density
         assert not target.can_be_checked
-        with pytest.raises(sk.UsageError, match="check needs a score that"):
+        with pytest.raises(sk.UsageError, match="check requires a score that"):
             target.check([[0.0]])
 
     def test_names_the_draw_without_a_score(self):

@@ -113,5 +113,5 @@ def test_tempered_posteriors_divide_the_likelihood():
 
 def test_a_term_that_is_not_scalar():
     bad = sk.Posterior.from_jax(lambda theta, x, y: x, lambda theta: 0.0, (X, Y), dim=3)
-    with pytest.raises(sk.InputError, match=r"log_likelihood must return shape \(b,\)"):
+    with pytest.raises(sk.InputError, match=r"log_likelihood must return an array of shape \(b,\)"):
         samplers.rwmh(bad, proposal_scale=0.1, draws=2)

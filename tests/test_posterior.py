@@ -73,12 +73,18 @@ def test_vectorized_forms_agree_with_single_ones(target):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"log_prior": lambda t: 0.0}, r"log_prior must return shape \(K,\).*here \(3,\); it returned \(\)"),
-        ({"grad_log_prior": lambda t: t[0]}, r"grad_log_prior must return shape \(K, d\)"),
-        ({"log_likelihood": lambda t, x: 0.0}, r"log_likelihood must return shape \(b,\)"),
-        ({"grad_log_likelihood": lambda t, x: x - t}, r"grad_log_likelihood must return shape \(d,\)"),
-        ({"log_likelihood_many": lambda t, x: x[0, :, 0]}, r"log_likelihood_many must return shape \(K, b\)"),
-        ({"grad_log_likelihood_many": lambda t, x: x}, r"grad_log_likelihood_many must return shape \(K, d\)"),
+        ({"log_prior": lambda t: 0.0}, r"log_prior must return an array of shape \(K,\).*expected \(3,\), got \(\)"),
+        ({"grad_log_prior": lambda t: t[0]}, r"grad_log_prior must return an array of shape \(K, d\)"),
+        ({"log_likelihood": lambda t, x: 0.0}, r"log_likelihood must return an array of shape \(b,\)"),
+        ({"grad_log_likelihood": lambda t, x: x - t}, r"grad_log_likelihood must return an array of shape \(d,\)"),
+        (
+            {"log_likelihood_many": lambda t, x: x[0, :, 0]},
+            r"log_likelihood_many must return an array of shape \(K, b\)",
+        ),
+        (
+            {"grad_log_likelihood_many": lambda t, x: x},
+            r"grad_log_likelihood_many must return an array of shape \(K, d\)",
+        ),
         (
             {"grad_log_likelihood_many": lambda t, x: (t[:, None] - x).sum(axis=1)},
             "grad_log_likelihood_many and grad_log_likelihood must agree",

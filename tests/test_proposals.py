@@ -80,9 +80,9 @@ def test_functions_are_not_called_outside_the_bounds():
 
 def test_wrong_shapes_remain_errors():
     target = sk.Target(lambda x: x[:, :1], log_density=lambda x: x, dim=2)
-    with pytest.raises(sk.InputError, match=r"log_density must return shape \(1000,\)"):
+    with pytest.raises(sk.InputError, match=r"log_density must return an array of shape \(1000,\)"):
         target.proposal_log_density(POINTS)
-    with pytest.raises(sk.InputError, match=r"score must return shape \(1000, 2\)"):
+    with pytest.raises(sk.InputError, match=r"score must return an array of shape \(1000, 2\)"):
         target.proposal_score(POINTS)
     with pytest.raises(sk.InputError, match="2 parameters"):
         target.proposal_score(POINTS[:, :1])

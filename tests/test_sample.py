@@ -106,7 +106,7 @@ def test_columns_of_chains_must_be_laid_out_like_the_points(what):
     points, column = np.zeros((2, 3, 1)), np.arange(1.0, 7.0)
     laid_out = sk.Sample(points, **{what: column.reshape(2, 3)})
     np.testing.assert_array_equal(getattr(laid_out, what), column)
-    with pytest.raises(sk.InputError, match=rf"{what} must be one number per draw"):
+    with pytest.raises(sk.InputError, match=rf"{what} must contain one number per draw"):
         sk.Sample(points, **{what: column.reshape(3, 2)})
 
 
@@ -160,7 +160,7 @@ def test_with_columns_keeps_points_and_validates():
     assert (sample.weights, sample.scores) == (None, None)
     assert found.with_columns(scores=None).scores is None
     for wrong, expected in (
-        ({"scores": [[1.0, 2.0]]}, "shape of the points"),
+        ({"scores": [[1.0, 2.0]]}, "same shape as the points"),
         ({"names": ("a", "a")}, "different names"),
     ):
         with pytest.raises(sk.InputError, match=expected):

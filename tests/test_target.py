@@ -140,7 +140,7 @@ def test_flat_arrays_in_one_dimension():
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda x: -x[:, 0], r"must return shape \(25, 3\).*returned \(25,\)"),
+        (lambda x: -x[:, 0], r"must return an array of shape \(25, 3\).*returned \(25,\)"),
         (lambda x: np.where(x > 9.0, x, np.nan), "nan for parameter 'x1' at draw 1"),
         (lambda x: 1 / 0, "score raised ZeroDivisionError"),
     ],
@@ -185,7 +185,7 @@ def test_one_pair_of_bounds():
 
 def test_a_sampler_of_the_wrong_shape():
     target = sk.Target(lambda x: -x, sampler=lambda n, rng: rng.normal(size=n), dim=1)
-    with pytest.raises(sk.InputError, match=r"sampler must return shape \(4, 1\); it returned \(4,\)"):
+    with pytest.raises(sk.InputError, match=r"sampler must return an array of shape \(4, 1\); got \(4,\)"):
         target.sample(4, 0)
 
 

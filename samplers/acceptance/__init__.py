@@ -1,1 +1,1 @@
-"""Acceptance tests of Metropolis-Hastings chains."""
+"""Acceptance tests for Metropolis-Hastings chains."""

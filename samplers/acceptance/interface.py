@@ -1,16 +1,16 @@
-"""Interface of acceptance tests, and the two exact tests.
+"""Acceptance test interface and the two exact tests.
 
 A Metropolis-Hastings step from theta proposes theta' and accepts it with a probability that depends on
 
     Delta = (N / T) mean_i l_i + offset,        l_i = log p(x_i | theta') - log p(x_i | theta),
     offset = log [rho(theta') q(theta | theta')] - log [rho(theta) q(theta' | theta)],
 
-where rho is the prior, q the proposal and T the temperature. A test reads the data in stages. Its state consists of the
-number b of data points read so far, and the mean and variance of their l_i. The test accepts the proposal if Delta
-exceeds a *level*, which is a function of one uniform random number per step. If the data read so far do not determine
-the decision, the test requests more data.
+where rho is the prior, q is the proposal density and T is the temperature. A test reads the data in stages. Its state
+consists of the number b of data points read so far and the mean and variance of the corresponding l_i. The test accepts
+the proposal if Delta exceeds a *level*. In each step, the level is computed from one uniform random number. If the data
+read so far do not determine the decision, the test requests more data.
 
-**Exact tests** read all data in a single stage:
+**Exact tests** read all the data in a single stage:
 
 Metropolis: accept with probability min(1, exp(Delta)), that is, if log u < Delta
 Barker:     accept with probability 1 / (1 + exp(-Delta)), that is, if log(u / (1 - u)) < Delta
@@ -27,13 +27,13 @@ import numpy as np
 from steinkit.arguments import batch_within, share
 from steinkit.sample import Floats
 
-# Largest variance of the l_i, relative to their squared mean, that rounding errors can explain. A smaller variance
-# contains no information about the unread data. Therefore, a first batch of identical rows must not end the test.
+# Largest variance of the l_i, relative to their squared mean, that rounding errors can explain. A variance below this
+# value contains no information about the unread data. Therefore, a first batch of identical rows must not end the test.
 ROUNDING = 1e-14
 
 
 class Stage(NamedTuple):
-    """State of a test at a stage.
+    """State of a test at one stage.
 
     For n chains, all fields except ``size`` are arrays of shape (n,).
 
@@ -70,7 +70,7 @@ class Stage(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Outcome of a stage of a test.
+    """Outcome of one stage of a test.
 
     For n chains, each field is an array of shape (n,).
 
@@ -92,7 +92,7 @@ class Decision(NamedTuple):
 
 @dataclass
 class Moves:
-    """Proposed moves of n chains before their tests begin.
+    """Proposed moves of n chains before testing begins.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Moves:
         return int(self.model.size)
 
     def log_ratios(self) -> Iterator[Floats]:
-        """Scan all data and yield the N values l_i of each move.
+        """Scan all the data and yield the N values l_i of each move.
 
         Yields
         ------
@@ -142,8 +142,8 @@ class AcceptanceTest:
     name : str
         Name of the test in `Draws.settings`.
     needs_all_data : bool
-        True if the test has a single stage that reads all data. In this case, the log likelihood of the current state
-        is stored, and the test can be used for targets without data.
+        True if the test has a single stage that reads all the data. In this case, the log likelihood of the current
+        state is stored, and the test can be used for targets without data.
     needs_normal : bool
         True if the stages contain a standard normal random number.
     needs_bound : bool
@@ -169,7 +169,7 @@ class AcceptanceTest:
         return ()
 
     def reads_all(self, size: int) -> bool:
-        """Return True if each test reads all data in its first stage.
+        """Return True if each test reads all the data in its first stage.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class AcceptanceTest:
         raise NotImplementedError
 
     def level(self, uniforms: Floats) -> Floats:
-        """Compute the threshold of Delta from uniform random numbers, log u by default.
+        """Compute the threshold for Delta from uniform random numbers (default: log u).
 
         Parameters
         ----------
@@ -219,12 +219,12 @@ class AcceptanceTest:
         return np.log(uniforms)
 
     def bounds(self, moves: Moves) -> Floats:
-        """Compute the ``bound`` of the stages of each test, if the test requires one.
+        """Compute the ``bound`` used in all stages of each test, if one is required.
 
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains, with states and proposals of shape (n, d) and the log ratios of all data.
+            Moves of the n chains. They contain states and proposals of shape (n, d) and log ratios on all the data.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class AcceptanceTest:
         raise NotImplementedError
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide, or request more data.
+        """Decide on the moves or request more data.
 
         A test must decide if ``seen == size``.
 
@@ -272,12 +272,12 @@ def exceeds_level(stage: Stage) -> tuple[bool, bool, int]:
 
 @dataclass(frozen=True)
 class _ExactTest(AcceptanceTest):
-    """Test with a single stage on all data, which compares Delta with the level."""
+    """Single-stage test that compares the level with Delta for all the data."""
 
     needs_all_data = True
 
     def first_batch(self, size: int) -> int:
-        """Return N, because the test reads all data.
+        """Return N because the test reads all the data.
 
         Parameters
         ----------
@@ -329,8 +329,8 @@ class MetropolisTest(_ExactTest):
 class BarkerTest(_ExactTest):
     """Barker's test of 1965: accept with probability 1 / (1 + exp(-Delta)).
 
-    It accepts less often than the Metropolis test. It accepts half of the moves that leave the density unchanged. It is
-    unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
+    This test accepts less often than the Metropolis test. For example, it accepts half of the moves that leave the
+    density unchanged. The test is unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
 
     References
     ----------
@@ -348,7 +348,7 @@ class BarkerTest(_ExactTest):
     name = "barker"
 
     def level(self, uniforms: Floats) -> Floats:
-        """Compute the logistic random numbers log(u / (1 - u)).
+        """Compute logistic random numbers log(u / (1 - u)).
 
         Parameters
         ----------
@@ -365,10 +365,10 @@ class BarkerTest(_ExactTest):
 
 @dataclass(frozen=True)
 class SequentialTest(AcceptanceTest):
-    """Approximation of the Metropolis test on growing batches, with an error epsilon.
+    """Approximate Metropolis test on growing batches, with error `epsilon`.
 
-    If a sequential test reads all data, it is equal to the Metropolis test, because mean > mu_0 is equivalent to Delta
-    > log u.
+    A sequential test that reads all the data is identical to the Metropolis test because mean > mu_0 is equivalent to
+    Delta > log u.
     """
 
     default_batch: ClassVar[int]
@@ -384,7 +384,7 @@ class SequentialTest(AcceptanceTest):
     def first_batch(self, size: int) -> int:
         """Return the number of data points in the first stage.
 
-        If epsilon is 0, this is the number of all data points.
+        If epsilon is 0, return N.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class SequentialTest(AcceptanceTest):
         return batch if self.epsilon > 0.0 else size
 
     def reads_all(self, size: int) -> bool:
-        """Return True if the first stage reads all data.
+        """Return True if the first stage reads all the data.
 
         Parameters
         ----------
@@ -415,7 +415,7 @@ class SequentialTest(AcceptanceTest):
         Returns
         -------
         bool
-            True if epsilon is 0, and if one batch contains all data. In these cases, the test is equal to the
+            True if epsilon is 0, and if one batch contains all the data. In these cases, the test is equal to the
             Metropolis test.
 
         Raises

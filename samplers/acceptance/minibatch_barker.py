@@ -1,32 +1,36 @@
-"""Barker's test of 1965 on a minibatch, with its noise as part of the randomness.
+"""Minibatch version of Barker's test (1965) that uses the subsampling noise.
 
-Barker's test accepts if Delta + X_log > 0, where X_log is logistic. After b data points drawn without replacement, with
-Lambda_i = (N / T) l_i,
+Barker's test accepts if Delta + X_log > 0, where X_log is logistic. Suppose that b data points have been drawn without
+replacement. Let Lambda_i = (N / T) l_i and
 
     Delta* = mean of Lambda_i + offset,        s^2 = var(Lambda_i) / b (1 - b / N),
 
-Delta* is approximately normal about Delta. The batch grows until s^2 < sigma^2. Then the move is accepted if
+Then Delta* is approximately normal with mean Delta. The batch grows until s^2 < sigma^2. After that, the move is
+accepted if
 
     Delta* + X_nc + X_corr > 0,        X_nc ~ N(0, sigma^2 - s^2),
 
-with a correction X_corr such that N(0, sigma^2) + X_corr is logistic. At b = N, s is zero, and the test is exact.
+with a correction X_corr such that N(0, sigma^2) + X_corr is logistic. If b = N, then s = 0 and the test is exact.
 
 **The correction.** The characteristic function of an exact X_corr would be pi t / sinh(pi t) exp(sigma^2 t^2 / 2). This
 function is unbounded, so no exact correction exists for any sigma > 0. The decision depends only on the distribution
-function of the sum. Therefore, X_corr is chosen to minimize the largest error of this function. Let the atoms be +-y_j
-with y_j = j h <= V, and let w_j be their mass, half of it on each side. The weights solve the problem
+function of N(0, sigma^2) + X_corr. Therefore, X_corr is chosen to minimize the largest error of this distribution
+function. Let X_corr have the atoms +-y_j with y_j = j h <= V, and let y_j and -y_j each have the probability 0.5 w_j.
+The weights solve the problem
 
     minimize   max over x > 0 of |F_w(x) - 1 / (1 + exp(-x))|
     subject to w >= 0,  sum of w_j = 1,  sum of w_j y_j^2 = pi^2 / 3 - sigma^2,
     F_w(x) = 1/2 sum over j of w_j (Phi((x - y_j) / sigma) + Phi((x + y_j) / sigma)).
 
-This is a linear program. The last constraint sets the variance of the sum to that of the logistic distribution, which
-is pi^2 / 3. This hardly increases the error. By symmetry, the errors for x < 0 are the same. The error is 7e-10 at
-sigma = .9, 5e-8 at 1, 1.4e-6 at 1.1 and 1.1e-4 at 1.3. For sigma < .92, the error is below the tolerances of linear
-programming. In this case, non-negative least squares on the same grid finds a distribution with an error below 1e-8.
+This problem is a linear program. The last constraint sets the variance of the sum to the variance of the logistic
+distribution, pi^2 / 3. The constraint hardly increases the error. By symmetry, the errors for x < 0 are the same. The
+error is 7e-10 for sigma = 0.9, 5e-8 for sigma = 1, 1.4e-6 for sigma = 1.1 and 1.1e-4 for sigma = 1.3. For sigma < 0.92,
+the error is below the tolerance of linear programming solvers. In this case, non-negative least squares on the same
+grid finds a distribution with an error below 1e-8.
 
-The authors of the test solve a ridge regression instead (their equation 15) and remove the negative weights. The errors
-of their correction are 1e-4 at sigma = .9 and 5e-6 at .8 (`benchmarks/samplers.py` compares both methods).
+The authors of the test solve a ridge regression instead (their equation 15) and remove the negative weights. Their
+correction has an error of 1e-4 for sigma = 0.9 and 5e-6 for sigma = 0.8. The script `benchmarks/samplers.py` compares
+both methods.
 
 References
 ----------
@@ -52,7 +56,8 @@ LOGISTIC_VARIANCE = math.pi**2 / 3.0
 
 # A smaller sigma requires more than 400 times as many data points as sigma = 1, and a very fine grid of atoms.
 _SMALLEST_SIGMA = 0.05
-# For smaller values of sigma, the minimax error is below the tolerances of linear programming, which are 1e-10 at best.
+# Below this value of sigma, the minimax error is smaller than the tolerance of linear programming solvers, at best
+# 1e-10.
 _LEAST_SQUARES_BELOW = 0.92
 _LEAST_SQUARES_ERROR = 1e-8
 _LARGEST_ATOM = 20.0  # the logistic distribution has a mass of 4e-9 beyond this value
@@ -60,12 +65,12 @@ _SPACING = 0.1
 _TAIL = 6.0  # the error is evaluated up to this number of standard deviations beyond the last atom
 _ERROR_UNIT = 1e-5  # unit of the error variable, which makes its size comparable to the weights
 _TOLERANCE = 1e-10  # tolerance of the linear program, the smallest that HiGHS accepts
-_MASS_PENALTY = 1e3  # weight of the equation "the masses sum to one" in the least squares problem
+_MASS_PENALTY = 1e3  # weight of the constraint "the masses sum to one" in the least-squares problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Correction(Brief):
-    """Discrete distribution that corrects N(0, sigma^2) to a logistic distribution.
+    """Discrete distribution that corrects normal noise to logistic noise.
 
     Attributes
     ----------
@@ -97,7 +102,7 @@ class Correction(Brief):
     def variance(self) -> float:
         """Variance of the distribution.
 
-        It is pi^2 / 3 - sigma^2 if the correction is exact.
+        The variance is pi^2 / 3 - sigma^2 if the correction is exact.
         """
         return float(self.probabilities @ self.atoms**2)
 
@@ -137,7 +142,7 @@ class Correction(Brief):
     def _upper_ends(self) -> Floats:
         """Cumulative probabilities without the last one.
 
-        Rounding errors may leave the last one below 1.
+        The last cumulative probability is omitted because rounding errors may leave it below 1.
         """
         return np.asarray(np.cumsum(self.probabilities)[:-1], dtype=np.float64)
 
@@ -222,8 +227,8 @@ def _least_squares(sigma: float) -> Correction:
 def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
     """Return atoms y_j >= 0, and points x > 0 on a finer grid.
 
-    If a normal distribution smooths atoms at distance h, ripples of size exp(-2 pi^2 sigma^2 / h^2) remain. For h =
-    sigma, their size is 3e-9.
+    Convolving atoms at spacing h with a normal distribution leaves ripples of size exp(-2 pi^2 sigma^2 / h^2). For h =
+    sigma, these ripples have a size of 3e-9.
     """
     count = round(_LARGEST_ATOM / min(_SPACING, sigma))
     beyond = math.ceil(count * _TAIL * sigma / _LARGEST_ATOM)
@@ -232,7 +237,7 @@ def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
 
 
 def _half_cdf(x: Floats, atoms: Floats, sigma: float) -> Floats:
-    """Compute F(x) - 1/2 for a mass of 1/2 at each of +-y, shape (points, atoms)."""
+    """Compute F(x) - 1/2 for a mass of 1/2 at each of y and -y."""
     from scipy.special import ndtr
 
     to_the_right = ndtr((x[:, None] - atoms) / sigma)
@@ -259,7 +264,7 @@ def _as_correction(half_atoms: Floats, weights: Floats, sigma: float) -> Correct
 
 
 def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float:
-    """Compute the largest |F_w(x) - logistic(x)| on a grid of step sigma / 20."""
+    """Compute the largest |F_w(x) - logistic(x)| on a grid with step sigma / 20."""
     x = np.arange(0.0, half_atoms[-1] + 30.0, min(sigma, 0.4) / 20.0)
     blocks = np.array_split(x, 1 + len(x) * len(half_atoms) // 1_000_000)
     return max(float(np.abs(_half_cdf(b, half_atoms, sigma) @ mass - _half_logistic(b)).max()) for b in blocks)
@@ -268,7 +273,7 @@ def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float
 def minibatch_barker(stage: Stage, sigma: float, batch: int) -> tuple[bool, bool, int]:
     """Accept if Delta* + X_nc > -X_corr.
 
-    The test is decided if s^2 < sigma^2 or b = N.
+    The test ends if s^2 < sigma^2 or b = N. It uses
 
     Delta* = (N / T) mean + offset,   s^2 = (N / T)^2 variance (1 / b - 1 / N),   X_nc ~ N(0, sigma^2 - s^2).
     """
@@ -283,7 +288,7 @@ def minibatch_barker(stage: Stage, sigma: float, batch: int) -> tuple[bool, bool
 
 @dataclass(frozen=True)
 class MinibatchBarkerTest(AcceptanceTest):
-    """Barker's test on a batch that grows until the noise of Delta is below sigma.
+    """Barker's test on a batch that grows until the noise in Delta is below sigma.
 
     Parameters
     ----------
@@ -351,7 +356,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         return batch_within(self.batch_size, 100, size)
 
     def reads_all(self, size: int) -> bool:
-        """Return True if the first stage reads all data.
+        """Return True if the first stage reads all the data.
 
         Parameters
         ----------
@@ -371,7 +376,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         return self.first_batch(size) == size
 
     def level(self, uniforms: Floats) -> Floats:
-        """Draw -X_corr by inversion of the correction distribution.
+        """Draw -X_corr by inverting the distribution function of the correction.
 
         Parameters
         ----------

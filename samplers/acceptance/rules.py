@@ -1,8 +1,8 @@
 """Compiled acceptance tests, for one or more chains.
 
 A built-in test is represented by a `Rule`, which contains its kind and its options as plain numbers. The function
-`decide` calls the function of the test, which is `exceeds_level`, `sequential_t_test`, `minibatch_barker` or
-`concentration`. Other tests, such as user-defined tests, decide in Python, one chain after another.
+`decide` calls `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`, depending on the kind of
+test. Other tests, such as user-defined tests, are run in Python, one chain after another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Kind(IntEnum):
 class Rule(NamedTuple):
     """Options of a compiled test for N data points.
 
-    The options of other kinds of tests are zero.
+    Options that belong to other kinds of tests are zero.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
-    """Return the rule of a test of N data points, or None if it is not compiled."""
+    """Return the rule for a test on N data points, or None if it is not compiled."""
     batch, empty = min(test.first_batch(size), size), np.zeros(0)
     # the types must be equal, because a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
@@ -85,7 +85,7 @@ def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
 
 @array_kernel
 def decide(rule: Rule, stage: Stage) -> Any:
-    """Return whether a test is decided and accepts, and the size of the next stage."""
+    """Return if the test has ended, its decision and the size of the next stage."""
     if rule.kind == Kind.AUSTERITY:
         threshold = rule.thresholds[stage.number] if stage.number < len(rule.thresholds) else math.inf
         return _sequential_t_test(stage, threshold, rule.batch)
@@ -98,7 +98,7 @@ def decide(rule: Rule, stage: Stage) -> Any:
 
 @array_kernel
 def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
-    """Write the decisions of n chains into the array ``found``, shape (n, 3)."""
+    """Write the decisions of n chains to ``found``, an array of shape (n, 3)."""
     for k in range(len(found)):
         moments = stages.mean[k], stages.variance[k]
         given = stages.offset[k], stages.temperature[k], stages.level[k], stages.normal[k], stages.bound[k]
@@ -107,7 +107,7 @@ def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
 
 
 def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
-    """Return the decisions of n chains, by the compiled rule or by the Python method."""
+    """Return the decisions of n chains from the compiled rule or the Python method."""
     if rule is not None:
         found = np.empty((len(stages.seen), 3), dtype=np.int64)
         _decide_each(rule, stages, found)

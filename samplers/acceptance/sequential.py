@@ -1,57 +1,57 @@
-"""Sequential approximations of the Metropolis test, their error and data use.
+"""Sequential approximations of the Metropolis test and their error and data use.
 
 **The austerity test** is a sequential t test. The Metropolis test accepts if the mean of all N differences l_i exceeds
 
     mu_0 = (T / N) (log u - offset).
 
-After b data points drawn without replacement, which have a mean and a variance v, let
+Suppose that b data points have been drawn without replacement and that their l_i have variance v. Let
 
     s^2 = v / b (1 - (b - 1) / (N - 1)),        t = (mean - mu_0) / s.
 
-The test decides for the sign of t if 1 - F_{b-1}(|t|) < epsilon or b = N, where F_{b-1} is the distribution function of
-Student's t with b - 1 degrees of freedom. Otherwise, it reads m more data points. Equivalently, it decides if
-|mean - mu_0| > G_j s, with G_j = F_{b-1}^{-1}(1 - epsilon). The family of Wang and Tsiatis makes the thresholds of the
-early stages larger:
+The test bases its decision on the sign of t if 1 - F_{b-1}(|t|) < epsilon or b = N, where F_{b-1} is the distribution
+function of Student's t with b - 1 degrees of freedom. Otherwise, the test reads m more data points. Equivalently, the
+test ends at stage j if |mean - mu_0| > G_j s, with G_j = F_{b-1}^{-1}(1 - epsilon). The Wang-Tsiatis family raises the
+thresholds of the early stages:
 
     G_j = F_{b-1}^{-1}(1 - epsilon) pi_j^(1/2 - alpha),        pi_j = b_j / N.
 
-The value alpha = 1/2 gives constant thresholds (Pocock), and alpha = 1 gives those of O'Brien and Fleming.
+The value alpha = 1/2 gives constant thresholds (Pocock), and alpha = 1 gives the thresholds of O'Brien and Fleming.
 
-**The concentration test** uses a bound that holds at every sample size. With mu_0 as above, after b data points drawn
-without replacement with standard deviation s, the test decides for the sign of mean - mu_0 if |mean - mu_0| exceeds the
-empirical Bernstein-Serfling bound
+**The concentration test** uses a bound that holds at every sample size. Define mu_0 as above, and let s be the standard
+deviation of b values l_i drawn without replacement. The test bases its decision on the sign of mean - mu_0 if |mean -
+mu_0| exceeds the empirical Bernstein-Serfling bound
 
     c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,        L = log(5 / delta_j),
     rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
 
-where C bounds |l_i| for all N data points. It also decides if b = N. The sample size grows by a factor gamma per stage.
-The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so the error of the whole test is at most
-epsilon.
+where C bounds |l_i| for all N data points. The test also ends if b = N. The sample size grows by a factor of gamma per
+stage. The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so the error of the whole test is at
+most epsilon.
 
 **Error and data use.** The austerity test analyzes fractions pi_1 < pi_2 < ... < pi_J = 1 of N data points and stops at
-the first stage with a standardized mean |z_j| > G_j. For large N, the z_j form a Gaussian random walk if the true
-standardized mean is
+the first stage with a standardized mean |z_j| > G_j. Define the true standardized mean as
 
     mu = (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
 
-With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j,
+For large N, the z_j form a Gaussian random walk. With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j, its
+distribution is
 
     z_1 ~ N(mu sqrt(t_1), 1),    z_j given z_{j-1} ~ N(c_j z_{j-1} + mu (1 - c_j^2) sqrt(t_j), 1 - c_j^2),
 
-that is, z_j = B(t_j) / sqrt(t_j) for a Brownian motion B with drift mu. Given its end point, the path does not depend
-on the drift. The probability that a walk at z in stage j has not stopped before,
+that is, z_j = B(t_j) / sqrt(t_j) for a Brownian motion B with drift mu. Given its endpoint, the path does not depend on
+the drift. Let g_j(z) be the probability that a walk at z in stage j did not stop earlier. It satisfies
 
     g_1 = 1,    g_j(z) = integral over |y| <= G_{j-1} of N(y; c_j z, 1 - c_j^2) g_{j-1}(y) dy,
 
-is therefore the same for every mu, and one pass gives the error and the data use for all means. With the standard
-normal density phi,
+This probability is therefore the same for every mu, and one pass over the stages gives the error and the data use for
+all means. With the standard normal density phi,
 
     error(mu)    = sum_{j < J} integral over z < -G_j of phi(z - mu sqrt(t_j)) g_j(z) dz         for mu >= 0,
     data use(mu) = pi_1 + sum_{j < J} (pi_{j+1} - pi_j) A_j,
     A_j          = integral over |z| <= G_j of phi(z - mu sqrt(t_j)) g_j(z) dz,
 
-where A_j is the probability of continuing after stage j. Both are even functions of mu. The last stage reads all data
-and makes no error.
+where A_j is the probability of continuing after stage j. Both are even functions of mu. The last stage reads all the
+data and makes no error.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Decision, Moves, SequentialTest, Stage
 from steinkit.targets.family import as_finite
 
-# Number of Gauss-Legendre nodes per standard deviation of the steps of the walk, in half an interval.
+# Number of Gauss-Legendre nodes per standard deviation of the random walk steps, in half an interval.
 _NODES_PER_STEP = 8.0
 # A normal density is negligible beyond this number of standard deviations.
 _FAR = 9.0
 # A walk stops when its probability of continuing is below this value.
 _NEGLIGIBLE = 1e-15
-# Number of means processed together, which limits the memory.
+# Number of means processed together. This limits the memory use.
 _MEANS_AT_ONCE = 2048
-# Largest number of stages. With this number, the analysis takes one to two minutes, and the time is quadratic in the
-# number of stages.
+# Largest number of stages. The analysis then takes one to two minutes, and the time is quadratic in the number of
+# stages.
 _MOST_STAGES = 10_000
-# Larger means are replaced by this value to avoid overflow, because the first stage decides for both.
+# Larger means are replaced by this value to avoid overflow. In both cases, the test ends at the first stage.
 _LARGEST_MEAN = 1e100
 # This value replaces infinite thresholds. Its product with a standard error neither overflows nor gives NaN.
 NEVER = 1e150
@@ -100,11 +100,11 @@ class OperatingCharacteristics(Brief):
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
         Probability of a decision for the incorrect sign of mu. At mu = 0, the probability of a decision for a given
-        sign before all data are read.
+        sign before all the data are read.
     data_use : ndarray, like mean
         Expected fraction of the data read.
     undecided : ndarray, like mean
-        Probability that all data are read.
+        Probability that all the data are read.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def operating_characteristics(
 
 
 def nodes_on_two_scales(lower: Floats, upper: Floats, k: Floats, number: int) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights for the two scales 1 and 1 / k.
+    """Return Gauss-Legendre nodes and weights that resolve the scales 1 and 1 / k.
 
     The substitution x = lower + h (e^y - 1), with the smaller scale h, resolves both scales near the lower end.
 
@@ -219,7 +219,7 @@ def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) ->
     stages = 0 if epsilon == 0.0 else math.ceil(1.0 / first_fraction - 1e-9) - 1
     if stages >= _MOST_STAGES:
         raise UsageError(
-            f"`first_fraction` must be at least {1.0 / _MOST_STAGES:g}, that is, at most {_MOST_STAGES} stages; "
+            f"`first_fraction` must be at least {1.0 / _MOST_STAGES:g} (at most {_MOST_STAGES} stages); "
             f"got {first_fraction:g}"
         )
     fractions = np.arange(1, stages + 1, dtype=np.float64) * float(first_fraction)
@@ -230,7 +230,7 @@ def interim_stages(first_fraction: float, epsilon: float, alpha: float = 0.5) ->
 def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
     """Compute the error and the data use of a test at non-negative means.
 
-    The third result is the probability of no early decision.
+    The third result is the probability that the test reaches its last stage.
     """
     error, continuing = np.zeros(len(means)), np.ones(len(means))
     rows = np.arange(len(means))  # means with a non-negligible probability of continuing
@@ -238,7 +238,7 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
     following = np.append(fractions[1:], 1.0)
     steps = np.append(_step_deviations(fractions), 1.0)
     drift = np.sqrt(fractions / (1.0 - fractions))
-    inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and weight times g there
+    inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and quadrature weights times g at these nodes
     for j, (G, step) in enumerate(zip(thresholds, steps[:-1], strict=True)):
         c = math.sqrt(1.0 - step**2)
         reach = min(_FAR, (thresholds[j - 1] + _FAR * step) / c) if j else _FAR
@@ -276,10 +276,10 @@ def _density(values: Floats) -> Floats:
 def _nodes(lower: float, upper: float, steps: float) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre nodes and weights for an interval.
 
-    Its length is 2 ``steps`` standard deviations.
+    The interval has a length of 2 ``steps`` standard deviations.
     """
     required = max(8.0, _NODES_PER_STEP * steps)
-    ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes, because each is computed once
+    ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes: nodes are computed once per size
     nodes, weights = _legendre(math.ceil(math.sqrt(ladder)))
     scale = 0.5 * (upper - lower)
     return lower + scale * (nodes + 1.0), scale * weights
@@ -296,7 +296,7 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
 def sequential_t_test(stage: Stage, threshold: float, batch: int) -> tuple[bool, bool, int]:
     """Accept if mean > mu_0.
 
-    The test is decided if |mean - mu_0| > G_j s or b = N.
+    The test ends if |mean - mu_0| > G_j s or b = N.
     """
     N, b = stage.size, stage.seen
     gap = stage.mean - (stage.level - stage.offset) / (N / stage.temperature)
@@ -313,7 +313,7 @@ class AusterityTest(SequentialTest):
     ----------
     epsilon : float, default 0.05
         Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. With the value
-        0, the test reads all data in one stage and is exact. With values of 1/2 and above, it decides in the first
+        0, the test reads all the data in one stage and is exact. With values of 1/2 and above, it decides in the first
         stage.
     batch_size : int, optional
         Number of data points m added per stage. The default is min(500, N).
@@ -371,7 +371,7 @@ class AusterityTest(SequentialTest):
         return Decision(*sequential_t_test(stage, threshold, self.first_batch(stage.size)))
 
     def thresholds(self, size: int) -> Floats:
-        """Compute the thresholds G_j of all stages but the last.
+        """Compute the thresholds G_j for all stages except the last.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class AusterityTest(SequentialTest):
 
 @lru_cache(maxsize=64)
 def _thresholds(epsilon: float, alpha: float, batch: int, size: int) -> Floats:
-    """Compute the thresholds of all stages but the last, from Student's t quantiles."""
+    """Compute thresholds from Student's t quantiles for all stages except the last."""
     from scipy.special import stdtrit
 
     b = np.arange(batch, size, batch, dtype=np.float64)
@@ -408,7 +408,7 @@ Bound = float | str
 def concentration(stage: Stage, epsilon: float, factor: float) -> tuple[bool, bool, int]:
     """Accept if mean > mu_0.
 
-    The test is decided if |mean - mu_0| > c_b or b = N.
+    The test ends if |mean - mu_0| > c_b or b = N.
 
     The bound c_b is defined in the module docstring. The next stage reads gamma b data points.
     """
@@ -423,19 +423,19 @@ def concentration(stage: Stage, epsilon: float, factor: float) -> tuple[bool, bo
 
 @dataclass(frozen=True)
 class ConcentrationTest(SequentialTest):
-    """Approximation of the Metropolis test by a concentration inequality.
+    """Approximate Metropolis test based on a concentration inequality.
 
-    The error is bounded at every sample size. The test reads more data than the other sequential tests.
+    The error bound holds at every sample size. The test reads more data than the other sequential tests.
 
     Parameters
     ----------
     epsilon : float, default 0.01
-        Error allowed for the *whole* test, in [0, 1]. With the value 0, the test reads all data.
+        Error allowed for the *whole* test, in [0, 1]. With the value 0, the test reads all the data.
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
         Bound C of |log p(x_i | theta') - log p(x_i | theta)| over all data points and moves. The value "oracle" scans
-        all data at each step for the smallest valid bound. The diagnostic ``oracle_cost`` reports the cost of the
+        all the data at each step for the smallest valid bound. The diagnostic ``oracle_cost`` reports the cost of the
         scans.
     factor : float, default 2.0
         Growth factor gamma of the sample size per stage, which must be above 1.
@@ -480,7 +480,7 @@ class ConcentrationTest(SequentialTest):
 
     @property
     def diagnostics(self) -> tuple[str, ...]:
-        """Name of the cost of the scans if the bound is "oracle", and otherwise empty."""
+        """Name of the scan cost if the bound is "oracle", and an empty string otherwise."""
         return ("oracle_cost",) if self.bound == "oracle" else ()
 
     @property
@@ -489,12 +489,12 @@ class ConcentrationTest(SequentialTest):
         return None if isinstance(self.bound, str) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:
-        """Return the bound C of each move, as given or from a scan.
+        """Return the given bound C, or compute it for each move by a scan of the data.
 
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains, with states and proposals of shape (n, d) and the log ratios of all data.
+            Moves of the n chains. They contain states and proposals of shape (n, d) and log ratios on all the data.
 
         Returns
         -------

@@ -1,1 +1,1 @@
-"""Markov chains: proposals, likelihood terms, minibatches and random streams."""
+"""Proposals, likelihood terms, minibatches and random streams of Markov chains."""

@@ -1,4 +1,4 @@
-"""Driver of compiled chains, which run one after another in blocks of steps.
+"""Driver that runs compiled chains one after another in blocks of steps.
 
 The draws are identical to those of the NumPy implementations in `run.Run` and `stochastic_langevin`.
 """
@@ -31,9 +31,9 @@ _BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 
 
 class CompiledChains(ABC):
-    """Driver of the kernels of all samplers.
+    """Driver for the compiled kernels of all samplers.
 
-    A derived class defines the start of a chain, the noise of a block, and the recorded quantities.
+    A derived class defines how a chain starts, the noise for a block of steps and the recorded quantities.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class CompiledChains(ABC):
         self.bounds = np.empty((0, 2)) if model.bounds is None else np.array(model.bounds, dtype=np.float64)
 
     def run(self, states: Floats) -> None:
-        """Run all chains from their initial states, shape (K, d), and record them."""
+        """Run and record all chains from initial states of shape (K, d)."""
         steps = int(self.plan["steps"][0])
         total = None if steps == sys.maxsize else self.options.chains * steps
         shown = progress_bar("sampling", total, shown=self.options.progress, unit=" steps")
@@ -107,22 +107,22 @@ class CompiledChains(ABC):
 
     @abstractmethod
     def begin(self, k: int) -> None:
-        """Prepare chain k at its initial state."""
+        """Initialize chain k at its initial state."""
 
     @abstractmethod
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise, the levels and the normal random numbers of B steps.
+        """Return the noise, the levels and the normal random numbers for B steps.
 
-        Their shapes are (B, d), (B,) and (B,).
+        The arrays have shapes (B, d), (B,) and (B,).
         """
 
     @abstractmethod
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Return the recorded quantities of the steps of a block, without the points."""
+        """Return the recorded quantities for a block of steps, without the points."""
 
     @abstractmethod
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error that states the chain, the step and the state."""
+        """Raise an error that includes the chain, the step and the state."""
 
     def _turn_to(self, k: int, state: Floats) -> None:
         (dim,), size, seed, plan = state.shape, self.model.size, self.options.seeds[k], self.plan[0]
@@ -144,7 +144,7 @@ class CompiledChains(ABC):
         self.record = self.machine.chain[0]
 
     def _begin_block(self, first: int, length: int) -> None:
-        """Draw the noise of a block of steps."""
+        """Draw the noise for a block of steps."""
         self.record["block_start"] = first
         moves, levels, normals = self.noise(first, length)
         points = np.empty((length, self.vectors.shape[1]))
@@ -152,7 +152,7 @@ class CompiledChains(ABC):
 
 
 class MetropolisChains(CompiledChains):
-    """Chains of a `Run` with a compiled posterior, proposal and test.
+    """Chains for a `Run` with a compiled posterior, proposal and test.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class MetropolisChains(CompiledChains):
         super()._run_all(states)
 
     def begin(self, k: int) -> None:
-        """Set the terms at the initial state, and the generators of the chain."""
+        """Set the terms at the initial state and the random generators of the chain."""
         record, vectors, seed = self.record, self.vectors, self.options.seeds[k]
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
         if self.drift == kernels.Drift.ALL_DATA:
@@ -203,9 +203,9 @@ class MetropolisChains(CompiledChains):
         self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise of the proposals, and the random numbers of the tests.
+        """Return the noise for the proposals and the random numbers for the tests.
 
-        The latter are the levels and the normal random numbers.
+        The random numbers for the tests are the levels and standard normal numbers.
         """
         moves, levels, noise = self.generators
         test, dim = self.test, self.vectors.shape[1]
@@ -219,7 +219,7 @@ class MetropolisChains(CompiledChains):
         return columns | ({"oracle_cost": scanned} if "oracle_cost" in self.test.diagnostics else {})
 
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error that states the chain, the step and the state."""
+        """Raise an error that includes the chain, the step and the state."""
         step, proposed = int(self.record["step"]), self.vectors[kernels.Vector.PROPOSED]
         if outcome == kernels.Outcome.STATE_NOT_FINITE:
             models.require_states(proposed[None], [k], [step], "the proposed state")
@@ -231,7 +231,7 @@ class MetropolisChains(CompiledChains):
 
 
 class LangevinChains(CompiledChains):
-    """Chains of `sgld` for a posterior with compiled terms and gradients.
+    """`sgld` chains for a posterior with compiled terms and gradients.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ class LangevinChains(CompiledChains):
         super().__init__(kernels.advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
-        """Set the generator of the chain, and the mode."""
+        """Set the random generator of the chain and the mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
             self.vectors[kernels.Vector.MODE], self.vectors[kernels.Vector.GRADIENT_AT_MODE] = (
@@ -281,18 +281,19 @@ class LangevinChains(CompiledChains):
             )
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise and sizes of the steps, and the size of the following step."""
+        """Return the noise and sizes of the steps and the size of the following step."""
         sizes = np.array(self.step_sizes(np.arange(first, first + steps + 1.0)) * np.ones(steps + 1))
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
         """Return the costs, and the weights if they are recorded."""
-        # By equation 11 of Welling and Teh, theta_t has the weight eps_t, which is the size of the step from theta_t.
+        # By equation 11 of Welling and Teh, the weight of theta_t is eps_t, the size of the step that starts at
+        # theta_t.
         weights = {"weights": self.block.levels[1 : taken + 1]} if "weights" in self.recorder.columns else {}
         return {"cost": self.before + (first + 1 + np.arange(taken)) * int(self.plan["step_cost"][0]), **weights}
 
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
-        """Raise an error that states the chain, the step and the state."""
+        """Raise an error that includes the chain, the step and the state."""
         step, vectors = int(self.record["step"]), self.vectors[:, None]
         models.require_gradients(vectors[kernels.Vector.PRIOR_GRADIENT], vectors[kernels.Vector.STATE], [k], [step])
         models.require_states(vectors[kernels.Vector.PROPOSED], [k], [step], "the state")

@@ -1,9 +1,9 @@
-"""Compiled steps of one chain, by Metropolis-Hastings or SGLD.
+"""Compiled Metropolis-Hastings and SGLD steps of one chain.
 
-The steps are those of `steinkit.samplers.chains.run` and `stochastic_langevin`, in the same order. Each call takes the
-steps of a block and continues where the previous call stopped. The tests are those of
-`steinkit.samplers.acceptance.rules`, and the moves are those of `steinkit.samplers.chains.gradients`. The functions
-described in `steinkit.compiled_terms` compute sums over the terms of a posterior, one slice at a time.
+The steps are the same as in `steinkit.samplers.chains.run` and `stochastic_langevin` and run in the same order. Each
+call runs one block of steps and continues from the state at the end of the previous call. The tests are defined in
+`steinkit.samplers.acceptance.rules`, and the moves in `steinkit.samplers.chains.gradients`. The functions described in
+`steinkit.compiled_terms` compute sums over the terms of a posterior, one slice at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
 
 class Outcome(IntEnum):
-    """Reason why a call ended."""
+    """Reason for the end of a call."""
 
     CONTINUE = -1  # an internal value
     FINISHED = 0
@@ -38,7 +38,7 @@ class Outcome(IntEnum):
 
 
 class Drift(IntEnum):
-    """Data in the drift of a proposal."""
+    """Data used in the drift of a proposal."""
 
     NONE = 0
     ALL_DATA = 1
@@ -46,9 +46,9 @@ class Drift(IntEnum):
 
 
 class Vectors(NamedTuple):
-    """Row numbers of the vectors of a chain.
+    """Row indices of the vectors stored for a chain.
 
-    They are plain numbers, because Numba cannot index by enumerations.
+    The indices are plain integers because Numba cannot index with enumeration members.
     """
 
     STATE: int = 0
@@ -58,7 +58,7 @@ class Vectors(NamedTuple):
     DATA_GRADIENT: int = 4
     PROPOSED_PRIOR_GRADIENT: int = 5
     PROPOSED_DATA_GRADIENT: int = 6
-    MODE: int = 7  # the mode of the control variates, and the gradient of the log likelihood there
+    MODE: int = 7  # the mode used by the control variates and the gradient of the log likelihood at this mode
     GRADIENT_AT_MODE: int = 8
 
 
@@ -69,8 +69,8 @@ def _record(whole: str, real: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()])
 
 
-#: Constants of a run. They are sizes, properties of the proposal, and flags that state whether tests read all data,
-#: scan all data for a bound, or have a constant bound.
+#: Constants of a run. They are sizes, properties of the proposal, and flags that state whether tests read all the data,
+#: scan all the data for a bound, or have a constant bound.
 PLAN = _record(
     "size drift gradient_batch variates reads_all first_batch scans steps budget step_cost patience",
     "temperature step_size bound",
@@ -80,7 +80,7 @@ CHAIN = _record("step block_start spent outside scanned", "log_prior log_likelih
 
 
 class Terms(NamedTuple):
-    """Terms of a posterior, and buffers for their evaluation.
+    """Terms of a posterior and buffers for their evaluation.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Machine(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Noise and results of B steps, beginning with ``chain.block_start``.
+    """Noise and results for B steps, beginning with step ``chain.block_start``.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ def log_prior(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def grad_log_prior(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Compute the gradient of the log prior, shape (d,)."""
+    """Compute the gradient of the log prior as an array of shape (d,)."""
     call_at(terms.addresses[_PRIOR_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, found.ctypes.data))
 
 
@@ -197,7 +197,7 @@ def log_ratios(terms: Terms, theta: Floats, proposed: Floats, count: int) -> Non
 
 @array_kernel
 def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) -> float:
-    """Compute the log likelihood of ``count`` data points, beginning at ``first``."""
+    """Compute the log likelihood of ``count`` data points, starting at ``first``."""
     part = (np.int64(first), np.int64(count), terms.values.ctypes.data)
     value: float = number_at(terms.addresses[_LIKELIHOOD], (terms.addresses[_TABLE], theta.ctypes.data, *part))
     return value
@@ -205,19 +205,19 @@ def slice_log_likelihood(terms: Terms, theta: Floats, first: int, count: int) ->
 
 @array_kernel
 def slice_gradient(terms: Terms, theta: Floats, first: int, count: int, found: Floats) -> None:
-    """Compute the gradient summed over ``count`` rows, beginning at ``first``."""
+    """Compute the sum of the gradients of ``count`` rows, starting at ``first``."""
     rows = terms.rows.ctypes.data + first * terms.rows.itemsize
     part = (rows, np.int64(count), found.ctypes.data, terms.values.ctypes.data)
     call_at(terms.addresses[_GRADIENT], (terms.addresses[_TABLE], theta.ctypes.data, *part))
 
 
-# The following loops return incomplete results if ``stop`` is set. The slices have a fixed size, because it determines
-# the last digits of the sums.
+# The following loops return incomplete results if ``stop`` is set. The slice size is fixed because it affects the last
+# digits of the sums.
 
 
 @array_kernel
 def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> None:
-    """Compute the gradient summed over the first ``count`` rows, shape (d,)."""
+    """Compute the sum of the gradients of the first ``count`` rows."""
     slice_gradient(terms, theta, 0, min(terms.longest, count), found)
     for first in range(terms.longest, count, terms.longest):
         if terms.stop[0]:
@@ -229,7 +229,7 @@ def batch_gradient(terms: Terms, theta: Floats, count: int, found: Floats) -> No
 
 @array_kernel
 def total_log_likelihood(terms: Terms, theta: Floats) -> float:
-    """Compute the log likelihood of all data."""
+    """Compute the log likelihood of all the data."""
     total = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
@@ -240,7 +240,7 @@ def total_log_likelihood(terms: Terms, theta: Floats) -> float:
 
 @array_kernel
 def fill_rows(terms: Terms, first: int) -> int:
-    """Set the rows to a slice of the data, and return its size.
+    """Set the rows to a slice of the data and return the size of the slice.
 
     The slice begins at ``first``.
     """
@@ -252,7 +252,7 @@ def fill_rows(terms: Terms, first: int) -> int:
 
 @array_kernel
 def total_gradient(terms: Terms, theta: Floats, found: Floats) -> None:
-    """Compute the gradient of the log likelihood of all data, shape (d,)."""
+    """Compute the gradient of the log likelihood of all the data."""
     for j in range(len(found)):
         found[j] = 0.0
     for first in range(0, terms.size, terms.longest):
@@ -265,7 +265,7 @@ def total_gradient(terms: Terms, theta: Floats, found: Floats) -> None:
 
 @array_kernel
 def largest_log_ratio(terms: Terms, theta: Floats, proposed: Floats) -> float:
-    """Compute the largest |l_i| of all data, or NaN if any of them is NaN."""
+    """Compute the largest |l_i| over all the data, or NaN if any l_i is NaN."""
     largest = 0.0
     for first in range(0, terms.size, terms.longest):
         if terms.stop[0]:
@@ -286,10 +286,10 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
     """Run the steps of a block until ``terms.stop``.
 
-    Return the reason why the call ended.
+    Return the reason for the end of the call.
     """
-    # the arrays are passed one by one, because the extraction of an array from a tuple takes as long as the evaluation
-    # of a likelihood term
+    # the arrays are passed one by one because extracting an array from a tuple takes as long as the evaluation of a
+    # likelihood term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, levels, normals, points, results = block
@@ -342,7 +342,7 @@ def advance_metropolis(machine: Machine, block: Block) -> Outcome:
 def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floats, walk: Any, digits: Any) -> None:
     """Compute the state theta' proposed by a Langevin move.
 
-    A minibatch remains in ``terms.rows``.
+    If a minibatch is used, its row numbers remain in ``terms.rows``.
     """
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
@@ -359,9 +359,9 @@ def propose_along_gradient(plan: Any, terms: Terms, vectors: Floats, noise: Floa
 
 @array_kernel
 def drift_factor(plan: Any) -> float:
-    """Return the factor of the gradient.
+    """Return the factor that multiplies the gradient.
 
-    It is 1 / T, or N / (n T) for a minibatch.
+    The factor is 1 / T for all the data and N / (n T) for a minibatch.
     """
     factor: float = 1.0 / plan.temperature
     if plan.drift == Drift.MINIBATCH:
@@ -371,7 +371,7 @@ def drift_factor(plan: Any) -> float:
 
 @array_kernel
 def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
-    """Compute the log ratio of a Langevin proposal, with the same data in both terms."""
+    """Compute the log ratio of a Langevin proposal from the same data in both terms."""
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
     grad_log_prior(terms, proposed, prior)
@@ -389,7 +389,7 @@ def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
 
 @array_kernel
 def sum_of(values: Floats, count: int) -> float:
-    """Sum the first ``count`` values in four independent partial sums."""
+    """Sum the first ``count`` values using four independent partial sums."""
     first = second = third = fourth = 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -410,9 +410,9 @@ def judge(
 
     Return the outcome, the decision, the number of data points read, and the log likelihood.
 
-    The tuple ``given`` contains the offset, the temperature, the level and the normal number. The means and squares of
-    a slice are merged with those of the previous slices (Chan, Golub and LeVeque 1983). The values of a slice are
-    replaced by their squared deviations.
+    The tuple ``given`` contains the offset, the temperature, the level and the normal random number. The means and
+    squares of a slice are merged with those of the previous slices (Chan, Golub and LeVeque 1983). The values of a
+    slice are replaced by their squared deviations.
     """
     values, state, proposed = terms.values, vectors[Vector.STATE], vectors[Vector.PROPOSED]
     count, number, size, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
@@ -446,7 +446,7 @@ def judge(
                 return Outcome.LIKELIHOOD_NOT_A_NUMBER, False, count, likelihood
             mean = (likelihood - chain.log_likelihood) / plan.size
         decided, accepted = True, False
-        if mean != -np.inf:  # otherwise, a data point has zero likelihood at the proposal
+        if mean != -np.inf:  # otherwise, at least one data point has zero likelihood at the proposal
             variance = squares / max(count - 1, 1)
             stage = Stage(plan.size, number, count, mean, variance, *given, bound)
             decided, accepted, size = decide(rule, stage)
@@ -459,16 +459,16 @@ def judge(
 
 @array_kernel
 def copy_row(source: Floats, at: int, target: Floats, to: int) -> None:
-    """Copy a row by a loop, because Numba compiles slice assignments slowly."""
+    """Copy a row in a loop because Numba compiles slice assignments slowly."""
     for j in range(source.shape[1]):
         target[to, j] = source[at, j]
 
 
 @array_kernel
 def advance_langevin(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block of SGLD.
+    """Run a block of SGLD steps.
 
-    The levels are the sizes of the steps.
+    The array of levels contains the step sizes.
     """
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     state, prior, data = vectors[Vector.STATE], vectors[Vector.PRIOR_GRADIENT], vectors[Vector.DATA_GRADIENT]
@@ -484,7 +484,7 @@ def advance_langevin(machine: Machine, block: Block) -> Outcome:
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
-        if plan.variates:  # replace the gradient of the minibatch at the mode by the gradient of all data
+        if plan.variates:  # replace the gradient of the minibatch at the mode by the gradient of all the data
             batch_gradient(terms, mode, batch, proposed)
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]

@@ -1,12 +1,12 @@
-"""Draws, options common to all samplers, random streams, and recording.
+"""Draws, options common to all samplers, random streams and recording.
 
 **Random streams.** Each chain has one generator per kind of noise. Chain k of a run with seed s has the seed
 
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
-and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends only on s_k, and not on
-the number of chains. A generator returns the same numbers one by one and in blocks, so the size of the blocks does not
-affect a chain.
+and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends only on s_k and not on
+the number of chains. A generator returns the same numbers whether they are drawn one by one or in blocks, so the block
+size does not affect a chain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from steinkit.sample import Floats, Integers, Sample, default_names
 
 @dataclass(frozen=True, eq=False)
 class Draws(Displayed):
-    """Draws of one or more chains of a sampler.
+    """Draws from one or more chains of a sampler.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Draws(Displayed):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """True for array entries that are draws, shape (chains, draws)."""
+        """Boolean array of shape (chains, draws), True for entries that are draws."""
         lengths = np.full(self.chains, self.points.shape[1]) if self.lengths is None else self.lengths
         return np.asarray(np.arange(self.points.shape[1]) < lengths[:, None])
 
@@ -112,7 +112,7 @@ class Draws(Displayed):
 
     @property
     def mean_batch_size(self) -> Floats | None:
-        """Mean number of data points per decision in each chain, or None if not recorded."""
+        """Mean number of data points per decision in each chain, None if not recorded."""
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
@@ -137,14 +137,14 @@ class Draws(Displayed):
     def _mean(self, values: NDArray[Any]) -> Floats:
         """Compute the mean over the draws of each chain.
 
-        It is NaN for a chain without draws.
+        The mean is NaN for a chain without draws.
         """
         counts = self.present.sum(axis=1)
         sums = np.where(self.present, values, 0).sum(axis=1)
         return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))
 
 
-# Number of values drawn at once for a chain, and the largest number of steps per block.
+# Number of values drawn at once for a chain and largest number of steps per block.
 _BLOCK_NUMBERS = 1 << 13
 _BLOCK_STEPS = 256
 
@@ -152,7 +152,7 @@ _BLOCK_STEPS = 256
 class Kind(IntEnum):
     """Purpose of a random stream.
 
-    Append new kinds at the end, so that the existing streams do not change.
+    New kinds must be appended at the end to keep the existing streams unchanged.
     """
 
     PROPOSAL = 0
@@ -181,29 +181,29 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     given = np.atleast_1d(np.asarray(seed, dtype=object))
     wrong = [s for s in given.ravel() if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 0]
     if wrong or given.ndim != 1 or not given.size:
-        raise UsageError(f"`seed` must be a non-negative integer, or a sequence with one per chain; got {seed!r}")
+        raise UsageError(f"`seed` must be a non-negative integer or a sequence with one per chain; got {seed!r}")
     if np.ndim(seed) == 0:
         return tuple(
             int(np.random.SeedSequence(int(given[0]), spawn_key=(k,)).generate_state(1, np.uint64)[0] >> 11)
             for k in range(chains)
         )
     if chains not in (1, len(given)):
-        raise UsageError(f"expected one seed, or one per chain; got {len(given)} seeds for {chains} chains")
+        raise UsageError(f"expected one seed or one seed per chain; got {len(given)} seeds for {chains} chains")
     return tuple(int(s) for s in given)
 
 
 def seed_sequence(seed: int, kind: Kind) -> np.random.SeedSequence:
-    """Return the seed sequence of one random stream of the chain with a given seed."""
+    """Return the seed sequence of a random stream for the chain with a given seed."""
     return np.random.SeedSequence(seed, spawn_key=(int(kind),))
 
 
 def generator(seed: int, kind: Kind) -> np.random.Generator:
-    """Return the generator of one random stream of the chain with a given seed."""
+    """Return the generator of a random stream for the chain with a given seed."""
     return np.random.default_rng(seed_sequence(seed, kind))
 
 
 class Noise:
-    """Random numbers of each step of each chain, drawn in blocks.
+    """Random numbers for each step of each chain, drawn in blocks.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class Noise:
         self._rows = np.empty((len(seeds) * self._steps, width))
 
     def take(self, chains: Integers, steps: Integers) -> Floats:
-        """Return the numbers of these chains for their current steps, shape (n, width).
+        """Return random numbers for the current steps of these chains.
 
         The steps of a chain are numbered from 0. Each step must be requested once, in order.
         """
@@ -255,7 +255,7 @@ def uniforms(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Length, number of chains, seeds and initial states of a run.
+    """Length of a run, number of chains, seeds and initial states.
 
     Parameters
     ----------
@@ -322,11 +322,11 @@ class RunOptions:
 
     @property
     def steps(self) -> int | None:
-        """Number of steps that give all draws, or None if only the budget ends a chain."""
+        """Number of steps for all draws, or None if only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int, before: int = 0) -> int:
-        """Return the number of steps of a chain with a constant cost per step.
+        """Return the number of steps in a chain with a constant cost per step.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class RunOptions:
         return min(count for count in (self.steps, paid) if count is not None)
 
     def require_budget(self, step_cost: int, before: int = 0) -> None:
-        """Require a budget that is sufficient for the first draw.
+        """Raise an error if the budget does not suffice for the first draw.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class RunOptions:
 
 
 class RunKeywords(TypedDict, total=False):
-    """The options of `RunOptions`, as keyword arguments of samplers."""
+    """`RunOptions` fields as keyword arguments of samplers."""
 
     chains: int
     draws: int | None
@@ -398,7 +398,7 @@ _Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
 
 
 def takes_run_options(sampler: _Sampler) -> _Sampler:
-    """Replace ``**run`` in the signature of a sampler by the options of `RunOptions`."""
+    """Replace ``**run`` in the signature of a sampler by the `RunOptions` fields."""
     own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
     parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
     sampler.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -409,7 +409,7 @@ _FIRST_CAPACITY = 1024
 
 
 class Recorder:
-    """Draws kept from each chain, which are every thin-th step after the burn-in.
+    """Draws kept from each chain: every ``thin``-th step after the burn-in.
 
     Parameters
     ----------
@@ -433,7 +433,7 @@ class Recorder:
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
         """Record the last step of each of these chains.
 
-        The numbers ``steps`` begin with 1.
+        The step numbers ``steps`` start at 1.
         """
         after = steps - self.options.burn_in
         keep = (after > 0) & (after % self.options.thin == 0)
@@ -445,7 +445,7 @@ class Recorder:
         self.kept[chains] = filled + 1
 
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
-        """Record consecutive steps of one chain, after ``first`` earlier steps."""
+        """Record consecutive steps of one chain that follow ``first`` earlier steps."""
         count, thin = len(columns["cost"]), self.options.thin
         after = first + 1 - self.options.burn_in  # number of the first of these steps
         begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
@@ -461,7 +461,7 @@ class Recorder:
             self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a recorded quantity, with NaN, 0 or False after the end of a chain."""
+        """Return a recorded quantity, filled with NaN, 0 or False after the chain ends."""
         array = self._arrays[name][:, : self.kept.max()]
         for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
             array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0

@@ -1,19 +1,20 @@
-"""Proposals of Markov chains, and gradients of the log posterior.
+"""Proposals of Markov chains and gradients of the log posterior.
 
-For many chains at once, a proposal computes theta' from theta and standard normal noise xi, and the log ratio log
-q(theta | theta') - log q(theta' | theta).
+A proposal handles many chains at once. It computes theta' from theta and standard normal noise xi, and the log ratio
+log q(theta | theta') - log q(theta' | theta).
 
     random walk    theta' = theta + scale * xi
     Langevin       theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi,      g = gradient of log p
 
-**Gradients** use all data or a minibatch X of n of the N data points, optionally with control variates at the mode m:
+**Gradients** use all the data or a minibatch X of n of the N data points, optionally with control variates at the mode
+m:
 
 all data:     g(theta) = grad log rho(theta) + (1 / T) sum over i of grad log p(x_i | theta)
 minibatch X:  g_X(theta) = grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)
 at the mode:  g_X(theta) - g_X(m) + g(m), without the gradient of the prior at m, which cancels (Baker et al. 2019,
               equation 5)
 
-A Langevin proposal on minibatches is a mixture over X. If a test satisfies detailed balance for each component of the
+A minibatch Langevin proposal is a mixture over X. If a test satisfies detailed balance for each component of the
 mixture, with the *same* X in both q terms, it also satisfies detailed balance for the mixture.
 """
 
@@ -64,7 +65,7 @@ class Proposal:
         Returns
         -------
         int
-            0 if the gradient uses all data or is not required. This is the default.
+            0 if the gradient uses all the data or is not required. This is the default.
         """
         return 0
 
@@ -118,7 +119,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class RandomWalk(Proposal):
-    """Symmetric normal proposal, theta' = theta + scale * xi.
+    """Symmetric normal proposal theta' = theta + scale * xi.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ class RandomWalk(Proposal):
     def noise_width(self, dim: int) -> int:
         """Return the number of normal random numbers that a move requires.
 
-        There is one per coordinate.
+        A move requires one number per coordinate.
 
         Parameters
         ----------
@@ -200,14 +201,15 @@ class RandomWalk(Proposal):
 
 @dataclass(frozen=True)
 class Langevin(Proposal):
-    """Langevin proposal, theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi.
+    """Langevin proposal theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi.
 
     Parameters
     ----------
     step_size : float
         Variance eps of the noise. The drift is eps / 2 times the gradient.
     batch_size : int, optional
-        Number of data points n in the gradient. Each move uses a new minibatch. By default, the gradient uses all data.
+        Number of data points n in the gradient. Each move uses a new minibatch. By default, the gradient uses all the
+        data.
 
     Raises
     ------
@@ -252,7 +254,7 @@ class Langevin(Proposal):
         Returns
         -------
         int
-            ``batch_size``, or 0 if the gradient uses all data.
+            ``batch_size``, or 0 if the gradient uses all the data.
 
         Raises
         ------
@@ -294,14 +296,14 @@ class Langevin(Proposal):
         Returns
         -------
         dict
-            "step_size", and "gradient_batch_size", which is None if the gradient uses all data.
+            "step_size", and "gradient_batch_size", which is None if the gradient uses all the data.
         """
         return {"step_size": self.step_size, "gradient_batch_size": self.batch_size}
 
 
 @dataclass(frozen=True)
 class CustomProposal(Proposal):
-    """Proposal that is defined by functions.
+    """Proposal defined by user functions.
 
     Parameters
     ----------
@@ -404,11 +406,11 @@ class CustomProposal(Proposal):
 
 
 class FullGradient:
-    """Gradient on all data, which is stored until the chain moves."""
+    """Gradient on all the data, stored until the chain moves."""
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        # these are copies, because they are modified, and an array returned by a user's function may be read-only or
+        # copies, because these arrays are modified, and an array returned by a user's function may be read-only or
         # shared
         self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
         self._data = np.array(model.total_gradient(states), dtype=np.float64)
@@ -416,7 +418,7 @@ class FullGradient:
         self._proposed_data = np.zeros(states.shape)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: float) -> FullGradient:
-        """Select the chains of the next evaluations."""
+        """Select the chains for the next evaluations."""
         self._chains, self._inverse = chains, 1.0 / temperature
         return self
 
@@ -437,13 +439,13 @@ class FullGradient:
 
 
 class BatchGradient:
-    """Gradient on a new minibatch per proposal.
+    """Gradient on a new minibatch for each proposal.
 
     The state and the proposal use the same minibatch.
 
-    If there is a mode, control variates are used. The gradient of the minibatch at the mode is then replaced by that of
-    all data. The minibatches come from a separate random order, which is independent of the data that the test reads.
-    If the test read the same data, it would not correct the error of the minibatch.
+    If a mode is given, control variates are used. The minibatch gradient at the mode is then replaced by the gradient
+    of all the data. The minibatches come from a separate random order, which is independent of the data that the test
+    reads. If the acceptance test read the same data, it would not correct the error due to the minibatch.
     """
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
@@ -451,7 +453,7 @@ class BatchGradient:
         self._walk = DataWalk(model.data, seeds, Kind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: float) -> BatchGradient:
-        """Select the chains of the next evaluations, each with its next minibatch."""
+        """Select the chains for the next evaluations, each with its next minibatch."""
         self._batches = self._walk.take(chains, self._batch_size)
         self._walk.close(chains)
         self._states = states
@@ -479,12 +481,12 @@ class BatchGradient:
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Mode of a posterior, for control variates.
+    """Mode of a posterior used by control variates.
 
     Attributes
     ----------
     state, gradient : ndarray, shape (d,)
-        The mode, and the gradient of the log likelihood of all data at the mode.
+        The mode, and the gradient of the log likelihood of all the data at the mode.
     cost : int
         Number of gradient evaluations at single data points during the search for the mode.
     """
@@ -497,7 +499,7 @@ class Mode:
     def of(cls, model: PosteriorModel, start: Floats) -> Mode:
         """Find a mode by L-BFGS.
 
-        An evaluation of the log density together with its gradient has a cost of one per data point. Raises InputError
+        Evaluating the log density and its gradient together counts as one evaluation per data point. Raises InputError
         if no mode is found.
         """
         from scipy.optimize import Bounds, minimize
@@ -517,4 +519,4 @@ class Mode:
 
 
 Gradient = FullGradient | BatchGradient
-"""Gradient of the log posterior at the states and proposals of chains, on the same data."""
+"""Gradients of the log posterior at states and proposals, on the same data."""

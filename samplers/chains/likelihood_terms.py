@@ -1,10 +1,10 @@
-"""Terms of a target for many chains, with checks of their shapes and values.
+"""Target terms for many chains, with checks of shapes and values.
 
     log p(theta) = log_prior(theta) + log_likelihood(theta) / T + constant
 
-The log likelihood of a posterior is a sum over N data points. For a target without data, the log density replaces it,
-with N = 1. The draws of a chain must be bit-for-bit identical for any number of chains. Therefore, matrix products
-never combine chains.
+The log likelihood of a posterior is a sum over N data points. For a target without data, the log density replaces the
+log likelihood, and N = 1. The draws of a chain must be bit-for-bit identical for any number of chains. Therefore, no
+matrix product is computed for several chains at once.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Data up to this number of floats are copied for each chain and evaluated by the functions for many chains.
+# Data of at most this number of floats are copied for each chain and evaluated by the functions for many chains.
 _SMALL_DATA = 1 << 13
-# Number of floats of such copies held at once, and number of floats per block of larger data.
+# Number of floats in such copies held at once, and number of floats per block of larger data sets.
 _BLOCK_FLOATS = 1 << 18
-# Batches up to this number of floats are evaluated for states and proposals in a single call.
+# Batches of at most this number of floats are evaluated at the states and the proposals in a single call.
 _SHORT_BATCHES = 1 << 11
 
 
 class PosteriorModel:
-    """Terms of a posterior for n chains."""
+    """Posterior terms for n chains."""
 
     def __init__(self, posterior: Posterior) -> None:
         self.posterior = posterior
@@ -48,7 +48,7 @@ class PosteriorModel:
         self._copies: tuple[Array, ...] = ()
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Compute the log prior at states (n, d).
+        """Compute the log prior at states of shape (n, d).
 
         The values are minus infinity outside the support.
         """
@@ -56,18 +56,18 @@ class PosteriorModel:
         return values if self.bounds is None else np.where(_inside(thetas, self.bounds), values, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
-        """Compute the gradient of the log prior at states (n, d)."""
+        """Compute the gradient of the log prior at states of shape (n, d)."""
         return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the log likelihoods of batches.
+        """Compute the log likelihoods of one batch per chain.
 
-        Batches (n, b, ...) at states (n, d) give values (n, b).
+        Batches of shape (n, b, ...) and states of shape (n, d) give values of shape (n, b).
         """
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute log likelihoods at ``thetas`` minus those at ``others``, shape (n, b)."""
+        """Compute the log likelihoods at ``thetas`` minus the ones at ``others``."""
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
@@ -78,11 +78,11 @@ class PosteriorModel:
         return both[:n] - both[n:]
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the gradient summed over the batch of each chain, shape (n, d)."""
+        """Compute the sum of the gradients over the batch of each chain."""
         return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Compute the log likelihood of all data at states (n, d), shape (n,)."""
+        """Compute the log likelihood of all the data at states of shape (n, d)."""
 
         def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
             return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
@@ -92,7 +92,7 @@ class PosteriorModel:
         return self._over_data(thetas, total, lambda *given: self._log_likelihood(*given).sum(), sums, has_many)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Compute the gradient of the log likelihood of all data at states (n, d)."""
+        """Compute the log-likelihood gradient of all the data at states of shape (n, d)."""
 
         def block_sum(theta: Floats, *block: Array) -> Floats:
             return _shaped(self.posterior.grad_log_likelihood(theta, *block), theta.shape, "grad_log_likelihood")
@@ -101,7 +101,7 @@ class PosteriorModel:
         return self._over_data(thetas, np.zeros(thetas.shape), block_sum, self.gradients, has_many)
 
     def differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
-        """Yield the N differences of log likelihoods of all data for each pair of states."""
+        """Yield the N differences of log likelihoods for each pair of states."""
         for theta, other in zip(thetas, others, strict=True):
             first, second = (
                 np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
@@ -111,7 +111,7 @@ class PosteriorModel:
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
         """Evaluate a function for each chain.
 
-        If the function has a form for many chains, it is used.
+        If a version of the function for many chains exists, it is used.
         """
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:
@@ -134,7 +134,7 @@ class PosteriorModel:
     ) -> Floats:
         """Fill ``total``.
 
-        For small data, a call evaluates several chains.
+        For small data sets, each call evaluates several chains.
         """
         if has_many and self._together:
             if not self._copies:
@@ -156,7 +156,7 @@ class PosteriorModel:
 class TargetModel:
     """Target without data.
 
-    Its log density replaces the likelihood of one data point.
+    The log density is treated as the log likelihood of one data point.
     """
 
     size = 1
@@ -201,14 +201,14 @@ def as_target(target: Target) -> Target:
 
 
 def as_model(target: Target) -> Model:
-    """Return the terms of a target, for samplers that use its whole density."""
+    """Return the terms of a target for samplers that use the full density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
     return TargetModel(as_target(target))
 
 
 def as_posterior_model(posterior: Target) -> PosteriorModel:
-    """Return the terms of a posterior, for samplers that use minibatches of its data."""
+    """Return the terms of a posterior for minibatch samplers."""
     if not isinstance(posterior, Posterior):
         label = getattr(posterior, "label", type(posterior).__name__)
         raise UsageError(
@@ -219,9 +219,9 @@ def as_posterior_model(posterior: Target) -> PosteriorModel:
 
 
 def start_states(target: Target, start: Any, chains: int) -> Floats:
-    """Return the initial states of the chains, shape (K, d).
+    """Return the initial states of the chains as an array of shape (K, d).
 
-    They are zeros if ``start`` is None.
+    The initial states are zeros if ``start`` is None.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
     """
     if start is None:
         if target.dim is None:
-            raise UsageError(f"the dimension of {target.label!r} is unknown: pass start=, or dim= to the target")
+            raise UsageError(f"the dimension of {target.label!r} is unknown; pass start=, or dim= to the target")
         return np.zeros((chains, target.dim))
     states = as_finite(start, "start")
     if states.ndim == 0 and target.dim == 1:
@@ -243,14 +243,14 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
 
 
 def failure(chain: int, step: int, text: str) -> InputError:
-    """Return the error of a chain at a step, both counted from 0."""
+    """Return an error for a chain and a step, both counted from 0."""
     return InputError(f"chain {chain + 1}, step {step + 1}: {text}")
 
 
 def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequence[int] | Array, what: str) -> None:
     """Raise InputError if a state is not finite.
 
-    The error states the chain, the step and the state.
+    The error message contains the chain, the step and the state.
     """
     if math.isfinite(np.add.reduce(states, axis=None)) or np.isfinite(states).all():
         return
@@ -264,7 +264,7 @@ def require_gradients(
 ) -> None:
     """Raise InputError if the gradient at a state is NaN.
 
-    The error states the chain, the step and the state.
+    The error message contains the chain, the step and the state.
     """
     if not np.isnan(gradients).any():
         return
@@ -277,7 +277,7 @@ def require_gradients(
 
 
 def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int] | Array, step: int) -> None:
-    """Raise InputError if a chain of SGLD has left the bounds of the posterior."""
+    """Raise InputError if an SGLD chain has left the bounds of the posterior."""
     if model.bounds is None:
         return
     outside = np.flatnonzero(~_inside(states, model.bounds))
@@ -303,13 +303,13 @@ def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Float
 
 
 def not_a_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
-    """Return the error of a proposal with a value of NaN or plus infinity."""
+    """Return the error for a proposal with a value of NaN or plus infinity."""
     text = f"{what} must be finite or minus infinity; got {value} for the proposal {show_state(proposed)}"
     return failure(chain, step, text)
 
 
 def lost(chain: int, proposals: int, state: Floats) -> InputError:
-    """Return the error of a chain with only proposals outside the support."""
+    """Return the error for a chain with only proposals outside the support."""
     return InputError(
         f"chain {chain + 1}: the last {proposals} proposals from {show_state(state)} were outside the support; use a "
         "smaller proposal scale or step, or another start"

@@ -1,14 +1,15 @@
-"""Minibatches of data for the tests and gradients of chains.
+"""Minibatches of data for acceptance tests and gradients.
 
-**Minibatches** are drawn without replacement. They are slices of a random order of the data. Each test or step
-continues in the order where the previous one of its chain stopped, and it wraps around at the end. It therefore reads
-each data point at most once. After the end of the order, the next test starts a new order. This method avoids a
-permutation of N numbers per step.
+**Minibatches** are slices of a random order of the data, so they are drawn without replacement. Each test or step
+continues in the order where the previous test or step of its chain stopped and wraps around at the end. A test
+therefore reads each data point at most once. After the end of the order, the next test starts a new order. This method
+avoids a permutation of N numbers per step.
 
-Each chain has separate orders, so the results do not depend on the order of the rows. If chains shared an order, they
-would always read neighboring data together, and the noise of these minibatches would bias all chains in the same way.
-For up to 2^15 data points, a chain stores a list of the data and shuffles it as far as it is read. For larger data, the
-lists of a hundred chains might require 400 MB, and the orders are computed instead: see `random_order_kernels`.
+Each chain has its own random orders, so the results do not depend on the order of the rows. If chains shared an order,
+they would always read neighboring data together, and the noise of these minibatches would bias all chains in the same
+way. For up to 2^15 data points, a chain stores a list of the data points and shuffles only the part that is read. For
+larger data sets, the lists of a hundred chains might require 400 MB, so the orders are computed instead (see
+`random_order_kernels`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_nu
 Array = NDArray[Any]
 
 LARGEST_SHUFFLED = 1 << 15
-# Number of tables of a computed order, and the largest number of data points.
+# Number of tables of a computed order and largest number of data points.
 _TABLES = 6
 _LARGEST = 1 << 31
 
@@ -38,7 +39,7 @@ PLACE = np.dtype([("key", np.uint64), ("number", np.int64), ("place", np.int64),
 
 
 class Walk(NamedTuple):
-    """Positions of K chains in their orders of N data points.
+    """Positions of K chains in their random orders of N data points.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ def order_key(seed: int, kind: Kind) -> int:
 
 
 def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
-    """Return chains that begin to read the N data points, each in a random order.
+    """Return chains at the start of random orders of the N data points.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
 
 
 class DataWalk:
-    """Minibatches of chains, from arrays with the same leading length N.
+    """Minibatches for chains, drawn from arrays with the same leading length N.
 
     Parameters
     ----------
@@ -108,27 +109,27 @@ class DataWalk:
             end_readings(self._walk, no_chains)
 
     def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Return the next ``rows`` data points of these chains, shape (n, rows, ...)."""
+        """Return the next ``rows`` data points of each of these chains."""
         index = np.empty((len(chains), rows), dtype=np.int64)
         self._rows_of_chains(self._walk, chains, index)
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def close(self, chains: Integers) -> None:
-        """End the tests of these chains, and start new orders for chains at an end."""
+        """End the tests of these chains and start a new order for chains at an end."""
         self._end_readings(self._walk, chains)
 
 
 # Size of the slices that a chain reads, in floats and in rows. These numbers must not depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
-# Number of floats of data that several chains read in one call.
+# Number of data values read for several chains in one call.
 _TOGETHER_FLOATS = 1 << 20
 
 
 class Seen:
-    """Statistics of the l_i that the tests of n moves have read.
+    """Statistics of the l_i read by the tests of n moves.
 
-    They are the count, the mean and the sum of squared deviations.
+    The statistics are the count, the mean and the sum of squared deviations.
 
     Parameters
     ----------
@@ -144,13 +145,13 @@ class Seen:
         self.count = np.zeros(len(chain), dtype=np.int64)
 
     def moments(self, rows: Integers) -> tuple[Integers, Floats, Floats]:
-        """Return the number, mean and variance of the l_i read by these tests."""
+        """Return the count, mean and variance of the l_i read by these tests."""
         count = self.count[rows]
         return count, self.mean[rows], self.squares[rows] / np.maximum(count - 1, 1)
 
 
 class MinibatchReader:
-    """Reader of the data of a posterior.
+    """Reader of the data in a posterior.
 
     A test reads each data point at most once.
     """
@@ -163,7 +164,7 @@ class MinibatchReader:
         self.close = self._walk.close
 
     def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:
-        """Read data for these tests, one slice at a time, until each has read its size."""
+        """Read data for these tests in slices until each test has read its stage size."""
         while (lacking := sizes > seen.count[rows]).any():
             rows, sizes = rows[lacking], sizes[lacking]
             slices = np.minimum(sizes - seen.count[rows], self._longest)
@@ -173,11 +174,10 @@ class MinibatchReader:
                     self._read_slice(seen, group[first : first + together], size)
 
     def _read_slice(self, seen: Seen, rows: Integers, size: int) -> None:
-        """Read the next ``size`` data points of these tests, and update the statistics.
+        """Read the next ``size`` data points for these tests and update the statistics.
 
-        The mean m' and squares q' of the slice are merged with the count b, mean m and squares q of the data before
-        (Chan, Golub and LeVeque 1983):
-        m += (m' - m) size / (b + size),    q += q' + (m' - m)^2 b size / (b + size).
+        The mean m' and squares q' of the slice are merged with the count b, mean m and squares q of the preceding data
+        (Chan, Golub and LeVeque 1983): m += (m' - m) size / (b + size),    q += q' + (m' - m)^2 b size / (b + size).
         """
         chain, proposed = seen.chain[rows], seen.proposed[rows]
         terms = self._model.log_ratios(proposed, seen.states[rows], self._walk.take(chain, size))

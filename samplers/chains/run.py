@@ -1,4 +1,4 @@
-"""Metropolis-Hastings chains, with any proposal and any acceptance test.
+"""Metropolis-Hastings chains with any proposal and any acceptance test.
 
 Each round advances every active chain by one step. The chain proposes a state, and its test reads data in stages until
 it decides. A chain ends when it reaches its number of draws or its budget. If all chains stopped at the same time, long
@@ -25,7 +25,8 @@ from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Lang
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
-# A chain is stopped after this number of consecutive proposals outside the support, because they cost no evaluations.
+# A chain is stopped after this number of consecutive proposals outside the support, because such proposals cost nothing
+# and the budget would never end the chain.
 _LOST = 100_000
 
 
@@ -70,7 +71,7 @@ def run_chains(
     _require(test, "test", "decide", "MetropolisTest()")
     settings = {"sampler": sampler} | proposal.described() | test.described()
     settings["temperature"] = positive(temperature, "temperature")
-    with np.errstate(all="ignore"):  # non-finite values raise errors with their chain and step
+    with np.errstate(all="ignore"):  # non-finite values are reported with their chain and step
         run = Run(target, proposal, test, options, settings["temperature"])
         run.advance()
     return run.recorder.draws(run.model.names, settings, test.diagnostics)
@@ -97,18 +98,18 @@ class Run:
         self._noise_width = proposal.noise_width(dim)
         self.first_batch = min(test.first_batch(size), size)
         self._gradient_batch = proposal.gradient_batch(size) if proposal.needs_gradient else 0
-        # if the test reads all data, a gradient on all data has no additional cost
+        # if the test reads all the data, a gradient on all the data has no additional cost
         full_gradient = size if proposal.needs_gradient and not self.reads_all else 0
         self.proposal_cost = self._gradient_batch or full_gradient
         options.require_budget(self.first_batch + self.proposal_cost)
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        # this is a copy, because an array returned by a user's function may be read-only or shared
+        # a copy, because an array returned by a user's function may be read-only or shared
         self.log_prior = np.array(self.model.log_prior(self.states))
         models.require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 
     def advance(self) -> None:
-        """Run all chains, in compiled code if possible."""
+        """Run all chains using compiled code if possible."""
         model, proposal, test = self.model, self.proposal, self.test
         if isinstance(model, models.PosteriorModel) and runs_compiled(model.posterior, proposal, test):
             from steinkit.samplers.chains.compiled_chains import MetropolisChains
@@ -156,7 +157,7 @@ class Run:
         return FullGradient(self.model, self.states)
 
     def _take_step(self, live: Integers) -> None:
-        """Propose, decide, move and record, for these chains."""
+        """Propose, test, accept or reject, and record one step of these chains."""
         step, states = self._step[live], self.states[live]
         gradient = None if self._gradient is None else self._gradient.turn_to(live, states, self.temperature)
         proposed, ratio = self.proposal.propose(states, self._moves.take(live, step), gradient)
@@ -184,12 +185,12 @@ class Run:
         self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
-        """Decide the moves in these rows.
+        """Decide on the moves in these rows.
 
-        Return which of them are accepted, and the diagnostics.
+        Return an array that marks the accepted moves, and the diagnostics.
 
-        The tuple ``given`` contains the offset, the temperature, the level and the normal number of each move. The
-        moves in other rows are rejected without a test, and their diagnostics are NaN.
+        The tuple ``given`` contains the offset, the temperature, the level and the normal random number of each move.
+        The moves in other rows are rejected without a test, and their diagnostics are NaN.
         """
         test, size, chain, bound = self.test, self.model.size, seen.chain, np.zeros(len(seen.chain))
         accepted = np.zeros(len(chain), dtype=bool)
@@ -239,6 +240,6 @@ def runs_compiled(posterior: Posterior, proposal: Proposal, test: AcceptanceTest
 
 
 def _require(value: Any, name: str, method: str, example: str) -> None:
-    """Raise UsageError if ``value`` is not an object with the method."""
+    """Raise UsageError if ``value`` does not have the given method."""
     if isinstance(value, type) or not hasattr(value, method):
         raise UsageError(f"`{name}` must be an object such as {example}; got {value!r}")

@@ -1,9 +1,9 @@
 """Conversion of other packages' models and draws to targets and samples.
 
 There is one module per package. Each module obtains the free parameters of a model, their transforms to unconstrained
-space (`Parameter`), and the log density in that space with its gradient. The log density includes log |J| of the
-transforms. The module builds a `Model` from them. The method `Model.bind` reads draws by the names of the parameters,
-transforms them as the model does, and compares the score with finite differences at some draws.
+space (`Parameter`), the log density in that space and the gradient of the log density. The log density includes log |J|
+of the transforms. From these, the module builds a `Model`. The method `Model.bind` reads draws by parameter name,
+applies the transforms of the model, and compares the score with finite differences at some draws.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_model(found: Any) -> Model | None:
-    """Return a model of a supported package as a `Model`, without importing it.
+    """Convert a model from another package to a `Model` without importing it.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""Draws of emcee, with the log density that its walkers used.
+"""Conversion of emcee draws and the log density used by the walkers.
 
 emcee stores a chain with shape (steps, walkers, d), and each walker is treated as a chain. In equilibrium, the walkers
-of one step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent, because a walker
-moves along the line to another walker. Effective sample sizes treat walkers as independent chains. This treatment is
-conservative. For Gaussian distributions of 2, 5 and 10 dimensions with 8, 32 and 24 walkers, the sizes are 70 to 80 %
-of those that follow from the variance of the mean over 60 ensembles of 2000 steps. The spread of the whole ensemble may
-change slowly even if each walker mixes well. For example, an ensemble that starts with a very small spread remains too
-narrow for a long time.
+of one step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent because each walker
+moves along the line through another walker. Effective sample sizes are computed as if walkers were independent chains,
+which is conservative. In a test with 60 ensembles of 2000 steps, these sizes are 70 to 80 % of the values computed from
+the variance of the mean. The test used Gaussian distributions in 2, 5 and 10 dimensions with 8, 32 and 24 walkers. The
+spread of the whole ensemble may change slowly even if each walker mixes well. For example, an ensemble that starts with
+a very small spread remains too narrow for a long time.
 
 emcee does not use gradients. If `score` is not given, the score is computed by central differences of the log density.
 Bounds are required if the support is a box and the density does not vanish at its boundary. Stein's identity then holds
@@ -33,7 +33,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.user_functions import Vectorised
 
-_NEAR = 0.1  # if an edge of the support is within this distance (in sd) of the outermost draw, it matters
+_NEAR = 0.1  # an edge of the support is relevant if its distance from the outermost draw is below this value (in sd)
 
 
 def from_emcee(
@@ -46,7 +46,7 @@ def from_emcee(
     bounds: ArrayLike | None = None,
     label: str = "emcee log density",
 ) -> tuple[Target, Sample]:
-    """Convert an ensemble sampler of emcee to a target and a sample.
+    """Convert an emcee ensemble sampler to a target and a sample.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def from_emcee(
 
 
 def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
-    """Return the log density of many points, without the sampler's pool.
+    """Return the log density at many points without using the sampler's pool.
 
     The pool may already be closed.
     """
@@ -121,28 +121,25 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
 
 def _without_blobs(value: Any) -> float:
-    """Return the log density in a function's value, without any blobs."""
+    """Return the log density from a function value without any blobs."""
     return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
 def _require_same(log_density: Callable[[Floats], Floats], points: Floats, stored: Floats) -> None:
-    """Check that the function reproduces some of the stored log densities.
-
-    Raises InputError otherwise.
-    """
+    """Raise InputError if the function does not reproduce stored log densities."""
     places = some_of(len(points))
     found = log_density(points[places])
     wrong = ~np.isclose(found, stored[places], rtol=1e-6, atol=1e-6)
     if wrong.any():
         k = int(wrong.argmax())
         raise InputError(
-            f"the sampler's function gives the log density {found[k]:.8g} at draw {places[k] + 1}, but the chain "
-            f"stores {stored[places[k]]:.8g}; the function or its data changed, or the function is random"
+            f"the sampler's function returns the log density {found[k]:.8g} at draw {places[k] + 1}, but the chain "
+            f"contains {stored[places[k]]:.8g}; the function or its data changed, or the function is random"
         )
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support ends next to the draws without a bound."""
+    """Raise InputError if the support ends close to the draws without a bound."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):

@@ -1,14 +1,14 @@
-"""Conversion of NumPyro models and BlackJAX states, and their gradients.
+"""Conversion of NumPyro models and BlackJAX states, including gradients.
 
-NumPyro samples in the space of `numpyro.distributions.biject_to(support)` of every latent site. Its potential energy is
-U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U). In plates with a subsample, it is
-evaluated on all data. JAX computes the gradient of the density.
+NumPyro samples every latent site in the unconstrained space of `numpyro.distributions.biject_to(support)`. The
+potential energy is U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U). In plates with
+a subsample, the density is evaluated on all the data. The gradient of the log density is computed by JAX.
 
-A plate of N data points with a ``subsample_size`` of b scales their likelihood by N / b. If a model indexes its data by
-the indices of the plate, it is evaluated at all of them, or at a batch without the scale.
+In a plate of N data points with a ``subsample_size`` of b, the log likelihood is scaled by N / b. If a model indexes
+its data by the plate indices, its likelihood can be evaluated on all the data, or on a batch without this scale.
 
-BlackJAX samples the given log density without a transform. The coordinates of the target are those of the position, in
-the order of the pytree.
+BlackJAX samples the given log density without a transform. The coordinates of the target are the coordinates of the
+position, in pytree order.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
 
 
 def _diagnostics(mcmc: Any) -> dict[str, Any]:
-    """Return the divergences and energies that a run collected, one per draw."""
+    """Return the divergences and energies collected by a run, one per draw."""
     fields = mcmc.get_extra_fields(group_by_chain=True)
     names = {"divergent": "diverging", "energy": "energy"}
     return {own: np.asarray(fields[name]).reshape(-1) for own, name in names.items() if name in fields}
 
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
-    """Return the posterior of a NumPyro model.
+    """Return the posterior defined by a NumPyro model.
 
     The function `from_numpyro` also converts draws.
     """
@@ -143,7 +143,7 @@ def has_sites(function: Callable[..., Any]) -> bool:
 
 
 class _Space:
-    """The latent sites of a model as one vector, with the transforms of NumPyro."""
+    """Latent sites of a model as one vector, with the NumPyro transforms."""
 
     def __init__(self, model: Callable[[], Any], sites: Mapping[str, Any]) -> None:
         util = imported("numpyro.infer.util", "NumPyro", "numpyro")
@@ -155,7 +155,7 @@ class _Space:
         try:
             free = self._free(values)
         except NotImplementedError as error:
-            raise InputError(f"NumPyro has no transform of a site to unconstrained space: {error}") from error
+            raise InputError(f"NumPyro has no transform from a site to unconstrained space: {error}") from error
         self._coordinates = TreeCoordinates.of([free[name] for name in self.sites])
         self._values = TreeCoordinates.of([values[name] for name in self.sites])
         shapes = zip(self._values.shapes, self._coordinates.shapes, strict=True)
@@ -167,23 +167,23 @@ class _Space:
         self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
-        """Return the unconstrained values by site."""
+        """Return a dictionary with the unconstrained values of each site."""
         return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
 
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
-        """Transform draws {name: (n, *shape)} of the sites to unconstrained space (n, d)."""
+        """Transform draws of the sites to an unconstrained array of shape (n, d)."""
         n = len(values[self.sites[0]])
         return self._there(self._values.ravel([values[name] for name in self.sites], (n,)))
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """Apply the inverse transform, from (n, d) to {name: (n, *shape)}."""
+        """Transform an array of shape (n, d) to draws of the sites."""
         found, begin, values = self._back(points), 0, {}
         for each in self.parameters:
             values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
         return values
 
     def _sites_of(self, vector: Any) -> dict[str, Any]:
-        """Return values by site."""
+        """Return a dictionary with the values of each site."""
         return dict(zip(self.sites, self._values.unravel(vector), strict=True))
 
     def _ravelled(self, values: Mapping[str, Any]) -> Any:
@@ -192,9 +192,9 @@ class _Space:
 
 
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """Return the model with its random inputs fixed, and its trace.
+    """Return a model with fixed random inputs, and the trace of the model.
 
-    The model uses all data of its plates, a fixed key, and the values of its `param` sites.
+    The model uses all the data in its plates, a fixed key and the values of its `param` sites.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
@@ -204,31 +204,27 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 
     def prepared() -> Any:
-        # this is a new handler each time, because it stores the key, which would leak from the function that JAX
-        # compiles
+        # a new handler each time: a handler stores the key, and the key would leak from the function that JAX compiles
         return handlers.seed(handlers.substitute(model, data=given), 0)()
 
     return with_plates(prepared, {}), trace
 
 
 def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """Return the result of `_traced`.
-
-    Raises InputError if the model fails with the arguments.
-    """
+    """Return the result of `_traced`, or raise InputError if the model fails."""
     try:
         return _traced(model)
     except SteinkitError:
         raise
-    except Exception as error:  # this catches any error of the user's model
+    except Exception as error:  # catch any error raised in the user's model
         raise InputError(
-            f"{label} fails with the given arguments: {type(error).__name__}: {error}; pass them after the draws, "
-            "from_numpyro(model, draws, *args, **kwargs)"
+            f"{label} fails with the given arguments: {type(error).__name__}: {error}; pass the model arguments after "
+            "the draws, as in from_numpyro(model, draws, *args, **kwargs)"
         ) from error
 
 
 def _space(support: Any) -> str:
-    """Return the space of `Parameter` for a support."""
+    """Return the name of the `Parameter` space for a support."""
     constraints = imported("numpyro.distributions.constraints", "NumPyro", "numpyro")
     while isinstance(support, constraints.independent):
         support = support.base_constraint
@@ -247,7 +243,7 @@ def _space(support: Any) -> str:
 
 
 def _name(model: Any) -> str:
-    """Return the name of the function in a model, without handlers and partials."""
+    """Return the name of the function in a model without handlers and partials."""
     while not hasattr(model, "__name__"):
         inner = getattr(model, "fn", None) or getattr(model, "func", None)
         if inner is None:
@@ -257,7 +253,7 @@ def _name(model: Any) -> str:
 
 
 def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
-    """Return a target that is known only at the draws of a run.
+    """Return a target with scores that are known only at the draws of a run.
 
     The run must have stored ``z_grad``, which is the gradient of -log p.
     """
@@ -284,7 +280,7 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
     """Check that the last draws are the sampler's last states.
 
-    These states are unconstrained. Raises InputError otherwise.
+    These states are unconstrained. The function raises InputError if they differ.
     """
     for name, values in draws.items():
         last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
@@ -297,7 +293,7 @@ def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
 
 @dataclass(frozen=True)
 class Plate:
-    """A plate with a subsample and with only observed sites.
+    """Plate that has a subsample and only observed sites.
 
     Attributes
     ----------
@@ -314,7 +310,7 @@ class Plate:
 
 
 def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
-    """Return the model with given indices in some plates.
+    """Return the model with the given indices in some of its plates.
 
     The other plates use all of their indices.
     """
@@ -328,16 +324,16 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 
     def substituted() -> Any:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "subsample_size does not match")  # a mismatch is intended here
+            warnings.filterwarnings("ignore", "subsample_size does not match")  # the mismatch is intended
             return handlers.substitute(model, substitute_fn=given)()
 
     return substituted
 
 
 def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
-    """Return the plate of the data, or None.
+    """Return the plate of the data, or None if there is no such plate.
 
-    The plate must be the only one with a subsample. It must have observed sites and no latent sites.
+    The plate must be the only one with a subsample. This plate must have observed sites and no latent sites.
     """
     plates = [site for site in trace.values() if site["type"] == "plate"]
     subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
@@ -361,7 +357,7 @@ def posterior_of_plate(
     names: tuple[str, ...],
     label: str,
 ) -> Target:
-    """Return the posterior over the indices of a plate.
+    """Return a posterior with the indices of a plate as its data.
 
     The prior density of the returned `Posterior` is the joint density of the other sites.
     """
@@ -397,7 +393,7 @@ def posterior_of_plate(
 
 
 def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
-    """Return the log likelihood of each data point of a batch.
+    """Return the log likelihood of each data point in a batch.
 
     The scale of the plate is not applied.
     """
@@ -412,7 +408,7 @@ def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
 def from_blackjax(
     logdensity: Callable[[Any], Any] | None, states: Any, *, dims: Sequence[str] = ("draw",)
 ) -> tuple[Target, Sample]:
-    """Convert a log density and states of BlackJAX to a target and a sample.
+    """Convert a log density and BlackJAX states to a target and a sample.
 
     Parameters
     ----------
@@ -466,7 +462,7 @@ def from_blackjax(
     if logdensity is None:
         if scores is None:
             raise InputError(
-                "expected states with gradients (logdensity_grad), such as those of HMC, NUTS or MALA, because the log "
+                "expected states with gradients (logdensity_grad), such as HMC, NUTS or MALA states, because the log "
                 "density is None; pass the log density"
             )
         log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
@@ -495,5 +491,5 @@ def _leading_axes(tree: TreeCoordinates, leaves: Sequence[Any], states: Any, dim
 
 
 def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:
-    """Return an array with the axis of chains, if any, before that of draws."""
+    """Return an array with the chain axis, if any, before the draw axis."""
     return np.swapaxes(array, 0, 1) if dims == ("draw", "chain") else array

@@ -1,13 +1,12 @@
-"""Models of other packages in unconstrained space, and stored gradients.
+"""Models from other packages in unconstrained space, and stored gradients.
 
-For x = f(theta), where theta has density p, the density in unconstrained space is given by log q(x) = log p(f^-1(x)) +
-log |det d f^-1 / dx|, with the transforms of the model.
+Let theta have density p, and let x = f(theta) be the transform defined by the model. The density q in unconstrained
+space is given by log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
 
-Stored gradients are checked without a model. By Stein's identity, E (x_j - E x_j) s_j = -1 for the score s of the
-distribution of the draws, in any coordinates and units. Gradients with the opposite sign give a value of about 1.
-Stored log densities are compared with the gradients by
-log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for neighboring draws x and y. This equation is exact for a Gaussian
-target and any distribution of the draws.
+Stored gradients are checked without a model. Let s be the score of the distribution of the draws. By Stein's identity,
+E (x_j - E x_j) s_j = -1 in any coordinates and units. Gradients with the opposite sign give a value of about 1. Stored
+log densities are compared with the gradients using the equation log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for
+neighboring draws x and y. The equation is exact for a Gaussian target and any distribution of the draws.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import Floats, Sample
 from steinkit.target import Functions, Target
 
-_ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the size of the draw or the median size
-_CHECKED = 10  # number of draws at which scores and log densities are compared
+_ROUNDING = 1e-5  # error of rounded draws after both transforms, relative to the larger of draw and median magnitude
+_CHECKED = 10  # number of draws used to compare scores with log densities
 
 _PREFIXES = {
     "real": "",
@@ -45,7 +44,7 @@ _PREFIXES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A free parameter of a model.
+    """Free parameter of a model.
 
     Attributes
     ----------
@@ -72,8 +71,8 @@ class Parameter:
 
         Examples are ``log tau``, ``theta[Choate]`` and ``simplex w[0]``.
 
-        The names are in C order. If the transform shortens an axis, it is numbered from 0. The other axes keep their
-        labels.
+        The names are in C order. If the transform shortens an axis, the entries along this axis are numbered from 0.
+        The other axes keep their labels.
         """
         if len(self.free_shape) == len(self.shape):
             kept = zip(labels, self.shape, self.free_shape, strict=True)
@@ -85,7 +84,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The posterior of a model of another package.
+    """Posterior defined by a model from another package.
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the unconstrained coordinates, numbered if the model has no labels."""
+        """Names of the unconstrained coordinates, with numbers if there are no labels."""
         return self._names({})
 
     @cached_property
@@ -118,16 +117,16 @@ class Model:
 
     @property
     def target(self) -> Target:
-        """The posterior in unconstrained space."""
+        """Posterior in unconstrained space."""
         return self.make_target(self.names, self.label)
 
     def target_of(self, sample: Sample) -> Target:
-        """Return the posterior with the parameter names of a sample.
+        """Return the posterior with the parameter names used in a sample.
 
         If the model has no labels, the names contain the labels of the draws.
 
-        The functions of the posterior are the entries of the parameters on their original scale, as far as these vary
-        in the sample.
+        The functions of the posterior return the parameter entries on their original scale. Entries that are constant
+        in the sample are omitted.
         """
         target = self.make_target(sample.names, self.label)
         if self._back is not None:
@@ -146,7 +145,7 @@ class Model:
                 continue
             rows = values[each.name].reshape(len(sample), -1)
             names = indexed(each.name, each.labels or positions(each.shape))
-            if each.shape == each.free_shape:  # the labels may be those of the draws
+            if each.shape == each.free_shape:  # the labels may come from the draws
                 names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in free_names)
             for column in np.flatnonzero((rows != rows[0]).any(axis=0)):
                 functions[names[column]] = partial(entry, each.name, int(column))
@@ -181,7 +180,7 @@ class Model:
         return Sample(points=points, names=names, chain=given.chain, draw=given.draw, **given.per_draw)
 
     def bind(self, draws: Any, dims: Sequence[str] | None = None) -> tuple[Target, Sample]:
-        """Check the score, and return the target and its sample.
+        """Check the score and return the target and its sample.
 
         Raises
         ------
@@ -196,7 +195,7 @@ class Model:
     def _names(self, labels: Mapping[str, Labels]) -> tuple[str, ...]:
         """Return the names of all unconstrained coordinates.
 
-        Labels of the model take precedence over those of the draws.
+        Labels in the model take precedence over labels in the draws.
         """
         every: list[str] = []
         for each in self.parameters:
@@ -237,7 +236,7 @@ class Model:
         )
 
     def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
-        """Reject draws that the transform and its inverse do not reproduce.
+        """Reject draws that are not reproduced by the transform and its inverse.
 
         Some transforms map draws outside the support, such as a simplex with sum 2, to finite points.
         """
@@ -273,7 +272,7 @@ def _remembered(function: Callable[[Floats], Mapping[str, Floats]]) -> Callable[
 
 
 def check(target: Target, sample: Sample) -> None:
-    """Compare the score of a target with its log density at some draws.
+    """Compare the score of a target with its log density at a few draws.
 
     The log density is differentiated by finite differences.
 
@@ -287,7 +286,7 @@ def check(target: Target, sample: Sample) -> None:
 
 
 def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
-    """Return the positions of at most ``most`` of n draws, evenly spaced."""
+    """Return at most ``most`` evenly spaced positions among n draws."""
     return np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
@@ -301,19 +300,19 @@ def refuse_discrete(names: Sequence[str], label: str) -> None:
 
 
 def as_floats(array: Any) -> NDArray[np.float64]:
-    """Return an array of any package as a NumPy array in double precision."""
+    """Convert an array from any package to a NumPy array in double precision."""
     return np.asarray(array, dtype=np.float64)
 
 
-_FACTOR = 1.5  # a larger ratio of scales is an error; draws with sds biased by a fifth give 1.44
-_FEWEST = 20  # number of draws that the check requires
-_COMPARED = 100  # number of draws at which stored gradients are compared with the score of a target
-_SAME = 0.01  # largest median difference relative to the score, because samplers store single precision
-_ACCURACY = 1e-6  # largest difference of the gradients of one model by two compilers
+_FACTOR = 1.5  # a larger ratio of scales is an error; if the sds of the draws are biased by 20 %, the ratio is 1.44
+_FEWEST = 20  # smallest number of draws required for the check
+_COMPARED = 100  # number of draws used to compare stored gradients with the score of a target
+_SAME = 0.01  # largest median difference relative to the score, which allows for gradients stored in single precision
+_ACCURACY = 1e-6  # largest difference between gradients of one model from two compilers
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
-    """Check stored scores, and return a target that is known at the draws.
+    """Check stored scores and return a target that is known only at the draws.
 
     Parameters
     ----------
@@ -343,7 +342,7 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
             return [places[point.tobytes()] for point in np.ascontiguousarray(points)]
         except KeyError:
             raise InputError(
-                f"{label}: the score is known only at the {len(sample)} stored draws; pass the model for others"
+                f"{label}: the score is known only at the {len(sample)} stored draws; pass the model as well"
             ) from None
 
     scores = sample.scores
@@ -351,7 +350,7 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
 
 
 def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: str = "") -> None:
-    """Compare gradients that a sampler stored with the score of a target.
+    """Compare gradients stored by a sampler with the score of a target.
 
     Parameters
     ----------
@@ -377,7 +376,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
         return
     places = some_of(len(sample), _COMPARED)
     score, found = target.score(sample.points[places]), stored[places]
-    typical = np.max if remedy else np.median  # terms as large as the largest may cancel elsewhere
+    typical = np.max if remedy else np.median  # at other draws, terms of the size of the largest score may cancel
     scale = np.abs(score) + typical(np.abs(score), axis=0)
     difference = np.abs(found - score) / np.where(scale > 0.0, scale, 1.0)
     error = difference.max(axis=0) if remedy else np.median(difference, axis=0)
@@ -386,7 +385,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     column = int(error.argmax())
     row = int(difference[:, column].argmax())
     message = (
-        f"the stored gradients are not those of {target.label}: at draw {places[row] + 1}, coordinate "
+        f"the stored gradients do not match {target.label}: at draw {places[row] + 1}, coordinate "
         f"{sample.names[column]!r}, the sampler stored {found[row, column]:.6g} and the score is "
         f"{score[row, column]:.6g}. The draws belong to a density with other priors or other data; "
         f"{remedy or 'check the model and its data'}"
@@ -397,7 +396,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Check stored scores against stored log densities, or by Stein's identity.
+    """Check stored scores against stored log densities or by Stein's identity.
 
     Raises
     ------
@@ -420,7 +419,7 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     spread = sample.points - (weights * sample.points).sum(axis=0)
     varies = np.ptp(sample.points, axis=0) > 0.0
     moment = float(np.median((weights * spread * sample.scores).sum(axis=0)[varies])) if varies.any() else -1.0
-    found = f"the median over coordinates of E (x - E x) s is {moment:.3g}, and -1 for draws from the target"
+    found = f"the median over coordinates of E (x - E x) s is {moment:.3g}, but should be -1 for draws from the target"
     if moment > 0.0:
         raise InputError(
             f"the stored gradients have the wrong sign: {found}. Negate gradients of the potential energy, -log p"
@@ -433,7 +432,7 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
 def _against_log_density(points: Floats, scores: Floats, log_density: Floats) -> None:
     """Compare stored log densities with stored gradients.
 
-    The gradients predict the differences of the log densities between neighboring draws.
+    The gradients predict how much the log density changes between neighboring draws.
     """
     from scipy.spatial import cKDTree
 
@@ -451,7 +450,7 @@ def _against_log_density(points: Floats, scores: Floats, log_density: Floats) ->
     found = log_density[first[near]] - log_density[first]
     if not predicted.any():
         return
-    # the median of the ratios, weighted by the prediction, is robust to a few long steps in a curved density
+    # the weighted median of the ratios is robust to a few long steps in a curved density
     order = np.argsort(found / np.where(predicted == 0.0, np.nan, predicted))
     mass = np.cumsum(np.abs(predicted[order]))
     ratio = float((found[order] / predicted[order])[np.searchsorted(mass, 0.5 * mass[-1])])

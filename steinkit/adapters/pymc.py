@@ -1,13 +1,14 @@
-"""Conversion of PyMC models, and of draws from `pymc.sample` or nutpie.
+"""Conversion of PyMC models and of draws from `pymc.sample` or nutpie.
 
-PyMC samples value variables. There is one per free variable, which is the variable itself or its transform
-(``tau_log__``). Their joint density, including log |J|, is `Model.logp`, and the transforms are `Transform.forward`.
+PyMC samples value variables. Each free variable has one value variable, which is the variable itself or its transform
+(``tau_log__``). `Model.logp` is the joint log density of the value variables, including log |J|. `Transform.forward`
+applies the transforms.
 
-PyTensor has graphs of the log density, the gradient and the transforms for one point. These graphs are vectorized over
-points (`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. NumPy evaluates the
-graphs without a compiler.
+The PyTensor graphs of the log density, the gradient and the transforms are defined for one point. These graphs are
+vectorized over points (`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. The
+graphs are evaluated with NumPy, without a compiler.
 
-nutpie can store draws in unconstrained space with their gradients. In this case, no model is required. It names a
+nutpie can store draws in unconstrained space with their gradients. In this case, no model is required. nutpie names a
 coordinate after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. The stored
 value variables identify these names.
 """
@@ -33,7 +34,7 @@ from steinkit.posterior import Posterior
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Target
 
-# Space of `Parameter` by the name of a transform.
+# `Parameter` space for each transform name.
 SPACES = {
     "log": "positive",
     "log_exp_m1": "other",
@@ -62,14 +63,14 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     mode : optional
         Mode of PyTensor. By default, NumPy evaluates the graph, vectorized over draws, after one or two seconds of
         compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half
-        a minute. This is useful if one score over all data takes milliseconds.
+        a minute. This is useful if one score over all the data takes milliseconds.
 
     Returns
     -------
     Target
         The target is a `Posterior` if all observed variables have the same length N along the first axis of their log
         density. All other terms, including potentials, are its prior. The evaluation of a batch takes as long as that
-        of all data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
+        of all the data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
     Sample
         Draws of the unconstrained variables, named by the coordinates of the model, such as ``mu``, ``log tau`` and
         ``theta[Choate]``. Deterministic variables are ignored.
@@ -95,7 +96,7 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
 
 
 def pymc_model(model: Any, *, mode: Any = None) -> Model:
-    """Return the posterior of a PyMC model.
+    """Return the posterior defined by a PyMC model.
 
     The function `from_pymc` also converts draws.
     """
@@ -121,9 +122,10 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
 class _PyMCPosterior(Posterior):
     """Posterior of a PyMC model in unconstrained space.
 
-    Its data are the indices 0 to N - 1.
+    The data are represented by the indices 0 to N - 1.
 
-    The model evaluates the likelihood of all data. A batch is a selection of its terms and takes as long.
+    The model always evaluates the likelihood of all the data. A batch is a selection of the resulting terms, so a batch
+    takes the same time.
     """
 
     def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
@@ -142,7 +144,7 @@ class _PyMCPosterior(Posterior):
         )
 
     def _gradient(self, thetas: Floats, rows: Integers) -> Floats:
-        """Return the gradients of the log likelihoods of K batches, shape (K, d)."""
+        """Return the gradients of the log likelihoods of K batches."""
         times = np.zeros((len(thetas), self.size))
         np.add.at(times, (np.arange(len(thetas))[:, None], rows), 1.0)
         return self._graphs.grad_log_likelihood(thetas, times)
@@ -193,7 +195,7 @@ def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
     if not any(value is not None for value in values):
         return None
     numbered = positions(shape)
-    index = imported("pandas", "pandas", "pymc").Index  # this converts dates as xarray does
+    index = imported("pandas", "pandas", "pymc").Index  # convert dates in the same way as xarray
     return tuple(
         numbered[axis] if value is None else tuple(map(str, index(value).values)) for axis, value in enumerate(values)
     )
@@ -209,7 +211,7 @@ def _space(transform: Any, rv: Any) -> str:
 
 
 def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
-    """Return the bounds of the coordinates of a variable, shape (k, 2).
+    """Return the bounds of the coordinates of a variable.
 
     The bounds of a transformed variable are infinite.
 
@@ -246,11 +248,11 @@ def _constant(limit: Any, model: Any, rv: Any) -> Any:
     return tensor.eval()
 
 
-_BLOCK_FLOATS = 1 << 20  # number of terms of log densities evaluated at once
+_BLOCK_FLOATS = 1 << 20  # number of log density terms evaluated at once
 
 
 class Graphs:
-    """Functions of a PyMC model, which are compiled on the first call.
+    """Functions of a PyMC model that are compiled on their first call.
 
     Parameters
     ----------
@@ -300,13 +302,13 @@ class Graphs:
         self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
 
     def unconstrain(self, draws: dict[str, Floats]) -> Floats:
-        """Apply the transforms of the model, from {name: (n, *shape)} to (n, d)."""
+        """Transform draws of the variables to an unconstrained array of shape (n, d)."""
         with np.errstate(divide="ignore", invalid="ignore"):  # `Model` reports values that are not finite
             return np.asarray(self._forward(*(draws[rv.name] for rv in self._model.free_RVs)), dtype=np.float64)
 
     @cached_property
     def _forward(self) -> Any:
-        """Transforms of all free variables, which may depend on draws of other variables."""
+        """Transforms of all free variables; they may depend on other variables."""
         replace, tensor = _pytensor("graph.replace"), _pytensor("tensor")
         transformed, inputs = [], {}
         for rv in self._model.free_RVs:
@@ -325,7 +327,7 @@ class Graphs:
         return self._function(list(many.values()), tensor.concatenate(columns, axis=1), on_unused_input="ignore")
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
-        """Apply the inverse transforms, from (n, d) to {name: (n, *shape)}."""
+        """Transform an unconstrained array of shape (n, d) to draws of the variables."""
         return dict(zip([rv.name for rv in self._model.free_RVs], self._backward(points), strict=True))
 
     @cached_property
@@ -346,22 +348,22 @@ class Graphs:
         )
 
     def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
-        """Return a matrix of n points, and the sum of terms at each of them, shape (n,)."""
+        """Return a symbolic matrix of n points and the sum of terms at each point."""
         points, at_points = self._points()
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
-        return [points], value + 0.0 * points.sum(axis=1)  # shape (n,) also for flat priors
+        return [points], value + 0.0 * points.sum(axis=1)  # the shape is (n,) for flat priors, too
 
     def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
-        """Return symbolic points, and the log likelihood of each data point.
+        """Return symbolic points and the log likelihood of each data point.
 
-        The shapes are (n, d) and (n, N).
+        The arrays have shapes (n, d) and (n, N).
         """
         points, at_points = self._points()
         total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
         return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
 
     def _points(self) -> tuple[Any, dict[Any, Any]]:
-        """Return a matrix of n points, and the value variables at each of them."""
+        """Return a symbolic matrix of n points and the value variables at each point."""
         tensor = _pytensor("tensor")
         points = tensor.matrix("points", dtype="float64")
         ends = np.cumsum([prod(shape) for shape in self._shapes])
@@ -396,7 +398,7 @@ class Graphs:
     def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
         """Return a function that is compiled on its first call.
 
-        It is evaluated in blocks of points.
+        The function is evaluated on blocks of points.
         """
         compiled = cache(compiled)
 
@@ -411,7 +413,7 @@ class Graphs:
         return function
 
     def _shapes_of(self, terms: list[Any]) -> list[tuple[int, ...]]:
-        """Return the shapes of terms of the log density."""
+        """Return the shapes of the terms in the log density."""
         known = [term.type.shape for term in terms]
         if all(None not in shape for shape in known):
             return known
@@ -427,16 +429,15 @@ def _pytensor(module: str) -> Any:
 
 
 def _numpy_mode() -> Any:
-    """Return a compilation mode of PyTensor that evaluates graphs with NumPy.
+    """Return a PyTensor compilation mode that evaluates graphs with NumPy.
 
-    The mode applies the rewrites of the graph.
-
-    The fusion of elementwise operations is only useful for compilers. The rewrite `slogdet_specialization` fails for
-    determinants of several matrices (PyTensor 2.38).
+    The mode applies the usual graph rewrites with the following exceptions. The fusion of elementwise operations is
+    useful only for compilers. The rewrite `slogdet_specialization` fails for determinants of several matrices (PyTensor
+    2.38).
     """
     modes = _pytensor("compile.mode")
     mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
-    # after the rewrites for stability and those that join sums and products
+    # after the rewrites that improve stability and those that merge sums and products
     return mode.register((_in_functions_of_numpy(), 48.5))
 
 
@@ -445,7 +446,7 @@ def _in_functions_of_numpy() -> Any:
 
     These functions replace operations that PyTensor evaluates entry by entry in Python.
 
-    The operations are log(1 + exp(x)), and sums and products of three or more arrays.
+    The replaced operations are log(1 + exp(x)) and sums and products of three or more arrays.
     """
     rewriting, tensor = _pytensor("graph.rewriting.basic"), _pytensor("tensor")
     softplus, elementwise = _pytensor("scalar.math").Softplus, _pytensor("tensor.elemwise").Elemwise
@@ -480,7 +481,7 @@ def _data_as_constants(model: Any) -> dict[Any, Any]:
 def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any]:
     """Return the terms of the log density, including log |J|.
 
-    There is one term per free variable, observed variable and potential.
+    The log density has one term per free variable, observed variable and potential.
 
     Raises
     ------
@@ -500,9 +501,9 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
 
 
 def _without_checks(terms: list[Any]) -> list[Any]:
-    """Replace checks that raise ParameterValueError by minus infinity.
+    """Replace checks that raise ParameterValueError with the value minus infinity.
 
-    This step precedes vectorization, after which a check would apply to all points together.
+    This must be done before vectorization. After vectorization, a check would apply to all points together.
     """
     switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
     graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
@@ -511,7 +512,7 @@ def _without_checks(terms: list[Any]) -> list[Any]:
 
 
 def _is_random(op: Any) -> bool:
-    """Return whether an operation, or one inside it, draws random numbers."""
+    """Return True if an operation or one of its inner operations is random."""
     inner = getattr(op, "fgraph", None)
     if inner is not None and any(_is_random(node.op) for node in inner.apply_nodes):
         return True
@@ -523,7 +524,7 @@ _HOW = "nutpie.sample(model, store_unconstrained=True, store_gradient=True)"
 
 
 def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
-    """Convert draws of nutpie to a target and a sample in unconstrained space.
+    """Convert nutpie draws to a target and a sample in unconstrained space.
 
     Parameters
     ----------
@@ -570,7 +571,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
 def _of_model(
     model: Any, stats: NamedDraws, stored: tuple[str, ...], points: Floats, scores: Floats | None
 ) -> tuple[Target, Sample]:
-    """Return the target of the model, and the stored draws in its coordinate order."""
+    """Return the target and the stored draws in the coordinate order of the model."""
     found = pymc_model(model)
     values = [model.rvs_to_values[rv].name for rv in model.free_RVs]
     wanted = [
@@ -598,19 +599,16 @@ def _of_model(
 
 
 def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
-    """Return the statistics of a trace.
-
-    Raises InputError if required statistics were not stored.
-    """
+    """Return the statistics in a trace, or raise InputError if some are missing."""
     if not is_tree(trace):
         raise UsageError(
-            "expected from_nutpie(trace, model) with the InferenceData or DataTree of nutpie.sample, got "
+            "expected from_nutpie(trace, model) with the InferenceData or DataTree returned by nutpie.sample, got "
             f"{type(trace).__name__}"
         )
     try:
         stats = read_draws(trace, group="sample_stats")
     except InputError as error:
-        raise InputError(f"{error}; pass the trace of nutpie, or use from_pymc(model, trace)") from None
+        raise InputError(f"{error}; pass the nutpie trace, or use from_pymc(model, trace)") from None
     missing = [name for name in wanted if name not in stats.labels]
     if missing:
         raise InputError(f"{stats.source} has no {' and no '.join(missing)}; use {_HOW}, or from_pymc(model, trace)")
@@ -618,14 +616,14 @@ def _stats(trace: Any, wanted: tuple[str, ...]) -> NamedDraws:
 
 
 def _extra(stats: NamedDraws) -> dict[str, Any]:
-    """Return labels, divergences and energies of all draws."""
+    """Return the labels, divergences and energies of all draws."""
     return {"chain": stats.chain, "draw": stats.draw, **stats.per_draw}
 
 
 def _matrix(stats: NamedDraws, name: str) -> Floats:
-    """Return a statistic of all draws in the order of the chains.
+    """Return a statistic for all draws, ordered by chain.
 
-    The shape is (n, number of entries).
+    The array has shape (n, number of entries).
     """
     rows = stats.variable(name).rows
     return np.asarray(rows.reshape(len(rows), -1), dtype=np.float64)
@@ -634,10 +632,10 @@ def _matrix(stats: NamedDraws, name: str) -> Floats:
 def _names(trace: Any, stored: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the coordinates.
 
-    The names are those of `from_pymc` if the trace identifies the variables.
+    If the trace identifies the variables, the names are the same as in `from_pymc`.
     """
     labels = dict(read_draws(trace).labels)
-    with suppress(InputError):  # old versions of nutpie store these variables in the posterior
+    with suppress(InputError):  # old nutpie versions store these variables in the posterior group
         labels.update(read_draws(trace, group="unconstrained_posterior").labels)
     renamed: dict[str, str] = {}
     for name in labels:
@@ -667,7 +665,7 @@ def _coordinates(name: str, labels: Mapping[str, Labels]) -> tuple[str, ...]:
 
 
 def _stored_labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """Return the names that nutpie gives the coordinates of a value variable.
+    """Return the names used by nutpie for the coordinates of a value variable.
 
     Examples are ``theta_0`` and ``Sigma_0.1``.
     """

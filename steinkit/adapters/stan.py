@@ -1,20 +1,20 @@
-"""Conversion of BridgeStan models, fits of PyStan 3, and files of CmdStan.
+"""Conversion of BridgeStan models, PyStan 3 fits and CmdStan files.
 
-A fit of PyStan contains the unconstrained draws and gradients of Stan's diagnostics. These gradients are the scores of
-the draws, so no model is required. The function `grad_log_prob` of PyStan starts an HTTP server for every call, which
-takes 13 ms. With `model=`, the compiled module is called directly (0.07 ms for 20 parameters).
+A PyStan fit contains Stan's diagnostic output, which includes the unconstrained draws and gradients. These gradients
+are the scores at the draws, so no model is required. Each call of `grad_log_prob` in PyStan starts an HTTP server and
+takes 13 ms. If `model` is given, the compiled module is called directly, which takes 0.07 ms for 20 parameters.
 
-With ``output diagnostic_file=FILE``, CmdStan writes unconstrained draws with the gradients that the sampler used. The
-gradients include log |J|. Use ``sig_figs=18``, because by default the values are rounded to six or eight digits.
+With ``output diagnostic_file=FILE``, CmdStan writes the unconstrained draws and the gradients used by the sampler. The
+gradients include log |J|. Use ``sig_figs=18`` because the values are rounded to six or eight digits by default.
 
-BridgeStan evaluates the log density, gradient and transforms of a Stan program in the same process, within microseconds
-for small models. Any object with the same methods can be used.
+BridgeStan evaluates the log density, gradient and transforms of a Stan program within the Python process. An evaluation
+takes microseconds for small models. Any object with the same methods can be used.
 
-Stan provides the names of the entries of its parameters, but not their transforms. The transforms are recognized by
-values in both spaces. If an entry and a coordinate have the same or the opposite order at all points, they are related
-by a monotone map. This map is compared with exp, expit and the identity. The order of the names of
-unconstrained coordinates is not reliable. Stan stores an array of vectors one vector at a time, but the names list the
-first entries of all vectors first.
+Stan provides the names of the parameter entries but not their transforms. The transforms are recognized by comparing
+values in both spaces. If an entry and a coordinate sort the points in the same or the opposite order, a monotone map
+relates them. This map is compared with exp, expit and the identity. The order of the names of unconstrained coordinates
+is not reliable. Stan stores an array of vectors one vector at a time. In contrast, the list of names starts with the
+first entries of all vectors.
 
 References
 ----------
@@ -44,7 +44,7 @@ from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
-_PROBES = 16  # number of points at which values in both spaces are compared
+_PROBES = 16  # number of points used to compare values in both spaces
 _METHODS = ("log_density_gradient", "param_names", "param_unc_names", "param_constrain", "param_unconstrain")
 
 
@@ -83,12 +83,12 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
 
 
 def is_bridgestan(model: Any) -> bool:
-    """Return whether an object has the required methods of a BridgeStan model."""
+    """Return True if an object has the required methods of a BridgeStan model."""
     return all(_has(model, name) for name in _METHODS)
 
 
 def bridgestan_model(model: Any) -> Model:
-    """Return the posterior of a BridgeStan model."""
+    """Return the posterior defined by a BridgeStan model."""
     if isinstance(model, type):
         raise UsageError(f"expected a model, {model.__name__}(...) with its data, got the class {model.__name__}")
     if not is_bridgestan(model):
@@ -128,7 +128,7 @@ def bridgestan_model(model: Any) -> Model:
 
 def _parameters(model: Any) -> StanParameters:
     names, free_names = list(model.param_names()), list(model.param_unc_names())
-    # in the same way as Stan generates initial values
+    # generate points in the same way as Stan generates initial values
     free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))
     return stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
 
@@ -158,12 +158,12 @@ def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -
     return np.array(rows)[:, found.order]
 
 
-_FEWEST = 8  # number of points; a common order by chance has probability 1 / 8!, about 2e-5
+_FEWEST = 8  # number of points; they have a common order by chance with probability 1 / 8!, about 2e-5
 
 
 @dataclass(frozen=True, eq=False)
 class StanParameters:
-    """The parameters of a Stan program and their positions in its vectors.
+    """Parameters of a Stan program and their positions in its vectors.
 
     Attributes
     ----------
@@ -220,9 +220,9 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
 def _transform(
     values: Floats, free: Floats, shape: tuple[int, ...]
 ) -> tuple[str, tuple[int, ...], NDArray[np.intp] | slice]:
-    """Return the space of a parameter and its unconstrained coordinates.
+    """Return the space and the unconstrained coordinates of a parameter.
 
-    The result is the name of the space, the unconstrained shape, and the coordinate of each entry.
+    The result consists of the name of the space, the unconstrained shape and the coordinate of each entry.
     """
     entries, size = values.shape[1], free.shape[1]
     if size == entries and len(values) < _FEWEST:
@@ -239,9 +239,9 @@ def _transform(
 
 
 def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
-    """Return the coordinate of each entry, or None.
+    """Return the coordinate that corresponds to each entry, or None.
 
-    An entry and its coordinate have the same or the opposite order at all points. The result is None if an entry has no
+    An entry and its coordinate sort the points in the same or the opposite order. The result is None if an entry has no
     such coordinate.
     """
 
@@ -267,7 +267,7 @@ def _same(one: Floats, other: Floats) -> bool:
     return bool(np.allclose(one, other, rtol=1e-6, atol=1e-12))
 
 
-_COMPARED = 64  # number of draws that determine the transforms
+_COMPARED = 64  # number of draws used to determine the transforms
 _PYSTAN = "PyStan model"
 
 
@@ -301,7 +301,7 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     >>> target, sample = sk.from_pystan(fit)  # doctest: +SKIP
     """
     if not hasattr(fit, "stan_outputs") or not hasattr(fit, "num_warmup"):
-        raise UsageError(f"expected a fit of PyStan 3, as returned by posterior.sample(), got {type(fit).__name__}")
+        raise UsageError(f"expected a PyStan 3 fit, as returned by posterior.sample(), got {type(fit).__name__}")
     chains = [_Chain(output, fit) for output in fit.stan_outputs]
     found = chains[0].parameters()
     sample = Sample(
@@ -315,9 +315,7 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     if model is None:
         return stored
     target = _target(model, found)
-    remedy = (
-        "to test this fit against this model, use the sample of from_pystan(fit) and the target of the model's own fit"
-    )
+    remedy = "to test this fit against this model, use the sample of this fit and the target from a fit of this model"
     hold_stored(target, sample, sample.scores, remedy)
     check(target, sample)
     return target, sample
@@ -326,7 +324,7 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
 class _Chain:
     """Output of one chain after warm-up.
 
-    Its lines have the form ``{"topic": "diagnostic", "values": {...}}``.
+    The lines have the form ``{"topic": "diagnostic", "values": {...}}``.
     """
 
     def __init__(self, output: bytes, fit: Any) -> None:
@@ -336,11 +334,11 @@ class _Chain:
         columns = latent_columns(header)
         if columns is None or "lp__" not in header:
             raise InputError(
-                "the fit contains no gradients, because it used fixed_param or a PyStan before version 3; use "
+                "the fit contains no gradients, because it used fixed_param or a PyStan version before 3; use "
                 "from_bridgestan, or a Sample and a Target"
             )
         if len(rows) != draws:
-            raise InputError(f"expected gradients of {draws} draws of a chain, got {len(rows)}; sample again")
+            raise InputError(f"expected gradients for {draws} draws in a chain, got {len(rows)}; sample again")
         coordinates, gradients = columns
         self.names = [header[k] for k in coordinates]
         self.coordinates = rows[:, coordinates]  # unconstrained draws, shape (n, d), in Stan's order
@@ -349,7 +347,7 @@ class _Chain:
         self.extra = {own: rows[:, header.index(name)] for name, own in DIAGNOSTICS.items() if name in header}
 
     def parameters(self) -> StanParameters:
-        """Return the parameters, which are found by their names and their values."""
+        """Return the parameters, identified by their names and values."""
         header, rows = self._table("sample", _COMPARED)
         free = {parameter_of(name)[0] for name in self.names}
         places = [k for k, name in enumerate(header) if parameter_of(name)[0] in free]
@@ -357,7 +355,7 @@ class _Chain:
         return stan_parameters(names, self.names, rows[:, places], self.coordinates[: len(rows)])
 
     def _table(self, topic: str, most: int | None = None) -> tuple[list[str], Floats]:
-        """Return names and values of the rows of a topic after warm-up."""
+        """Return the names and values in the rows of a topic after warm-up."""
         header: list[str] = []
         rows = []
         marked = f'"{topic}"'.encode()
@@ -375,14 +373,14 @@ class _Chain:
 def _target(model: Any, found: StanParameters) -> Target:
     """Return a compiled model as a target.
 
-    The model is called without the server of PyStan.
+    The model is called without the PyStan server.
     """
     models = imported("httpstan.models", "PyStan", "pystan")
     try:
         module = models.import_services_extension_module(model.model_name)
     except KeyError:
         raise InputError(
-            f"the compiled model {model.model_name} is not in the cache of PyStan; run stan.build again"
+            f"the compiled model {model.model_name} is not in the PyStan cache; run stan.build again"
         ) from None
     back = np.argsort(found.order)
 
@@ -400,9 +398,9 @@ def _target(model: Any, found: StanParameters) -> Target:
 
 
 def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[Target, Sample]:
-    """Convert diagnostic files of CmdStan to a target and a sample.
+    """Convert CmdStan diagnostic files to a target and a sample.
 
-    The sample has scores. The target is known only at the draws.
+    The sample contains scores. The target is known only at the draws.
 
     Parameters
     ----------
@@ -428,7 +426,7 @@ def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     """
     several = [files] if isinstance(files, str | os.PathLike) else files
     if not isinstance(several, Sequence) or not all(isinstance(each, str | os.PathLike) for each in several):
-        raise UsageError(f"expected one or several paths, got {type(files).__name__}")
+        raise UsageError(f"expected one or more paths, got {type(files).__name__}")
     names = [name for each in several for name in matching_files(each) or [os.fspath(each)]]
     sample = read_sample(names, format="stan")
     tables = [read_stan_file(read_bytes(name, binary=False), name) for name in names]

@@ -1,9 +1,9 @@
-"""Conversion of log densities and draws of PyTorch.
+"""Conversion of PyTorch log densities and draws.
 
-A log density in PyTorch is a function of one point (a tensor or a dict of tensors) or of a batch of points. A trial
-call determines which form it has. The function `torch.func.vmap` maps functions of one point over points. The value at
-a point depends only on that point. Therefore, the score is computed by one backward pass through the sum over points.
-PyTorch does not store the support of a parameter, so `constraints` must be given.
+A PyTorch log density is a function of one point (a tensor or a dict of tensors) or of a batch of points. A trial call
+determines the form of the function. `torch.func.vmap` maps functions of one point over a batch of points. The value at
+each point depends only on that point. Therefore, the score is computed by one backward pass through the sum over
+points. PyTorch does not store the support of a parameter, so `constraints` must be given.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def from_torch(
     bounds: ArrayLike | None = None,
     label: str = "PyTorch log density",
 ) -> tuple[Target, Sample]:
-    """Convert a log density in PyTorch and draws to a target and a sample.
+    """Convert a PyTorch log density and draws to a target and a sample.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _named(
     dims: Sequence[str] | None,
     label: str,
 ) -> tuple[Model, dict[str, Floats]]:
-    """Return the model of draws by name, and the draws by chain.
+    """Return a model of named draws and the draws by chain.
 
     The draws have shape (chains, n, *shape).
     """
@@ -243,7 +243,7 @@ def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields:
 
 
 def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callable[[Any], Any]:
-    """Return a user's function as a function of n points with n values."""
+    """Convert a user's function to a function of n points that returns n values."""
     few = _taken(rows, slice(0, 2))
     n = _length(few)
     with torch.no_grad():
@@ -262,9 +262,9 @@ def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callabl
 
 
 def _mapped(torch: Any, function: Callable[[Any], Any], few: Any) -> Callable[[Any], Any]:
-    """Map a function of one point over points.
+    """Map a function of one point over a batch of points.
 
-    If vmap fails, as it does for functions with branches, points are evaluated one by one.
+    If vmap fails (for example, for functions with branches), the points are evaluated one by one.
     """
 
     def one_by_one(rows: Any) -> Any:
@@ -290,7 +290,7 @@ def _require_separate(torch: Any, function: Callable[[Any], Any], few: Any) -> N
 
 
 def _shape(function: Callable[[Any], Any], points: Any) -> tuple[tuple[int, ...] | None, str]:
-    """Return the shape of a function's value, and a description of the value.
+    """Return the shape of a function value and a description of the value.
 
     The shape is None if the value is not a tensor.
     """
@@ -335,7 +335,7 @@ def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:
 
 
 def _space(torch: Any, constraint: Any) -> str:
-    """Return the space of `Parameter` for a constraint."""
+    """Return the name of the `Parameter` space for a constraint."""
     known = torch.distributions.constraints
     while hasattr(constraint, "base_constraint"):
         constraint = constraint.base_constraint

@@ -1,4 +1,4 @@
-"""Built-in targets, and their names on the command line."""
+"""Built-in targets and their command-line names."""
 
 import lazy_loader
 

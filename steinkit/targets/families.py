@@ -4,11 +4,11 @@
 
 log p(x) = -1/2 (x - m)' S^-1 (x - m) - 1/2 log det S - d/2 log(2 pi),      score = -S^-1 (x - m)
 
-**Gaussian mixture,** with the responsibilities r_k(x) = w_k N(x; m_k, S_k) / p(x):
+**Gaussian mixture** with the responsibilities r_k(x) = w_k N(x; m_k, S_k) / p(x):
 
 p(x) = sum_k w_k N(x; m_k, S_k),      score = -sum_k r_k(x) S_k^-1 (x - m_k)
 
-**Multivariate Student t distribution,** with nu degrees of freedom, location m and scale matrix S:
+**Multivariate Student t distribution** with nu degrees of freedom, location m and scale matrix S:
 
 log p(x) = -(nu + d)/2 log(1 + q/nu) + constant,      q = (x - m)' S^-1 (x - m)
 score = -(nu + d)/(nu + q) S^-1 (x - m)
@@ -54,7 +54,7 @@ from steinkit.targets.family import (
 def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Floats:
     """Compute E max(x - X, 0) and E max(X - x, 0) for normal X.
 
-    The two results are stacked along the last axis.
+    The two expectations are stacked along the last axis.
     """
     distance = values - mean
     with np.errstate(over="ignore"):  # the density is then zero
@@ -65,7 +65,7 @@ def normal_tail_integrals(values: Floats, mean: Floats, deviation: Floats) -> Fl
 
 
 class Normal(Family):
-    """Normal distribution on R^d with a variance, variances or a covariance matrix.
+    """Normal distribution on R^d with given variances or a covariance matrix.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Normal(Family):
 
 
 class GaussianMixture(Family):
-    """Mixture of k normal distributions on R^d, with a common sd or covariances.
+    """Mixture of k normal distributions on R^d with a common sd or k covariances.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class GaussianMixture(Family):
         return f"GaussianMixture(means={show(self.means)}, covariances={show(self._spread)}, weights={weights})"
 
     def _log_terms(self, points: Floats) -> Floats:
-        """Compute log(w_k N(x; m_k, S_k)) for each of n points, shape (n, k)."""
+        """Compute log(w_k N(x; m_k, S_k)) for n points and k components."""
         terms = np.empty((len(points), len(self.means)))
         constant = 0.5 * points.shape[1] * math.log(2.0 * math.pi)
         for k, scatter in enumerate(self._scatters):
@@ -220,7 +220,7 @@ def _component_scatters(spread: Floats, k: int, d: int) -> list[Scatter]:
 
 
 class StudentT(Family):
-    """Multivariate Student t distribution on R^d, with a matrix of squared scales.
+    """Multivariate Student t distribution on R^d with a scale matrix.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class StudentT(Family):
 
 
 def _tail_integrals(t: Floats, df: float) -> Floats:
-    """Compute E max(t - T, 0) and E max(T - t, 0) for Student T, shape (n, 2).
+    """Compute E max(t - T, 0) and E max(T - t, 0) for Student t random variables T.
 
     With z = df / 2, the density at 0 is exp(z log1p_minus(1 / (2 z)) + e(z + 1/2) - e(z)) / sqrt(2 pi), where e is
     `stirling_error`.
@@ -299,17 +299,17 @@ def _tail_integrals(t: Floats, df: float) -> Floats:
         return np.full((len(t), 2), np.inf)
     half = 0.5 * df
     exponent = half * float(log1p_minus(np.array(0.5 / half))) + stirling_error(half + 0.5) - stirling_error(half)
-    # this is (df + t^2) / (df - 1) times the density
+    # (df + t^2) / (df - 1) times the density
     spread = df / (df - 1.0) * np.exp(exponent - 0.5 * (df - 1.0) * np.log1p(t**2 / df)) / math.sqrt(2.0 * math.pi)
     below, above = scipy.special.stdtr(df, t), scipy.special.stdtr(df, -t)
     return np.maximum(np.column_stack([t * below + spread, spread - t * above]), 0.0)
 
 
-_LARGEST_SHAPE = 1e5  # for larger shapes, SciPy's incomplete gamma functions lose digits in the tails
+_LARGEST_SHAPE = 1e5  # for larger shape parameters, SciPy's incomplete gamma functions lose digits in the tails
 
 
 class Gamma(Family):
-    """Independent gamma coordinates on (0, inf), with mean shape / rate.
+    """Independent gamma distributions on (0, inf) with mean shape / rate.
 
     Parameters
     ----------
@@ -368,9 +368,9 @@ class Gamma(Family):
         return np.asarray(both + np.column_stack([np.zeros(len(values)), np.maximum(-values, 0.0)]))
 
     def _scaled(self, values: Floats) -> Floats:
-        """Scale values to rate 1.
+        """Rescale values to a distribution with rate 1.
 
-        The results are limited to a range where 1 - F is not zero.
+        The results are clipped to a range where 1 - F is not zero.
         """
         with np.errstate(over="ignore"):
             return np.asarray(np.minimum(self.rate[0] * np.maximum(values, 0.0), 1e300))
@@ -380,7 +380,7 @@ class Gamma(Family):
 
 
 class Beta(Family):
-    """Independent beta coordinates on (0, 1), with mean a / (a + b).
+    """Independent beta distributions on (0, 1) with mean a / (a + b).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Base classes of the built-in targets, and validation of their parameters.
+"""Base classes of the built-in targets and validation of target parameters.
 
-With Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)), the densities of gamma, beta and Student t
-distributions near their modes are products of factors of order one, for any parameters. In contrast, differences of log
-gamma functions of parameters of 1e6 would lose ten digits [1]_.
+The densities use Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)). Near the mode, the density of a gamma,
+beta or Student t distribution is then a product of factors of order one for any parameters. In contrast, differences of
+log gamma functions lose ten digits if the parameters are about 1e6 [1]_.
 
 References
 ----------
@@ -35,7 +35,7 @@ _SERIES = (
     1 / 1188,
     -691 / 360360,
     1 / 156,
-)  # coefficients of 1/z^(2 k - 1), from Bernoulli numbers
+)  # coefficients of 1/z^(2 k - 1), computed from Bernoulli numbers
 _NEAR = 0.4
 _ODD_TERMS = 24
 
@@ -91,7 +91,7 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """Built-in family of posteriors, with terms for many chains and compiled terms.
+    """Built-in family of posteriors with terms for many chains and compiled terms.
 
     The compiled terms are optional.
 
@@ -114,7 +114,7 @@ class PosteriorFamily(Posterior):
     score_is_checked = True
     prior_mean: Floats | float = 0.0
     prior_variance: Floats
-    _shown: tuple[str, ...]  # names of the attributes in `repr`
+    _shown: tuple[str, ...]  # names of the attributes shown in `repr`
     _log_likelihood_many: LikelihoodTerm
     _grad_log_likelihood_many: LikelihoodTerm
     _compiled_terms: MakeTerms
@@ -161,7 +161,7 @@ def stirling_error(z: float) -> float:
 
 
 def log1p_minus(t: Floats) -> Floats:
-    """Compute log(1 + t) - t for t > -1, with a small relative error.
+    """Compute log(1 + t) - t for t > -1 with a small relative error.
 
     The relative error is also small near 0.
 
@@ -178,9 +178,9 @@ def log1p_minus(t: Floats) -> Floats:
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
-    """Convert to a float64 array without NaN, or raise UsageError.
+    """Convert to a float64 array without NaN; raise UsageError if invalid.
 
-    The result is a copy. Doubles in a memory-mapped file are not copied, because they may exceed the memory.
+    The result is a copy, except for doubles in a memory-mapped file, which may not fit in memory.
     """
     require_unmasked(value, what)
     try:
@@ -196,7 +196,7 @@ def as_numbers(value: ArrayLike, what: str) -> Floats:
 
 
 def as_finite(value: ArrayLike, what: str) -> Floats:
-    """Convert to an array of finite numbers, or raise UsageError."""
+    """Convert to an array of finite numbers; raise UsageError if invalid."""
     array = as_numbers(value, what)
     if not np.isfinite([array.min(), array.max()]).all():
         raise UsageError(f"`{what}` must be finite; got {show(array)}")
@@ -204,7 +204,7 @@ def as_finite(value: ArrayLike, what: str) -> Floats:
 
 
 def as_positive(value: ArrayLike, what: str) -> Floats:
-    """Convert to an array of positive finite numbers, or raise UsageError."""
+    """Convert to an array of positive finite numbers; raise UsageError if invalid."""
     array = as_finite(value, what)
     if not (array > 0.0).all():
         raise UsageError(f"`{what}` must be positive; got {show(array)}")
@@ -212,9 +212,9 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
 
 
 def as_prior_variance(value: ArrayLike) -> Floats:
-    """Convert to an array of positive numbers, or raise UsageError.
+    """Convert to an array of positive numbers; raise UsageError if invalid.
 
-    The value infinity is allowed.
+    Infinite values are allowed.
     """
     array = as_numbers(value, "prior_variance")
     if not (array > 0.0).all():
@@ -223,7 +223,7 @@ def as_prior_variance(value: ArrayLike) -> Floats:
 
 
 def as_number(value: ArrayLike, what: str) -> float:
-    """Convert to a finite number, or raise UsageError."""
+    """Convert to a finite number; raise UsageError if invalid."""
     array = as_finite(value, what)
     if array.ndim:
         raise UsageError(f"`{what}` must be a single number; got {show(array)}")
@@ -231,7 +231,7 @@ def as_number(value: ArrayLike, what: str) -> float:
 
 
 def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
-    """Convert to an integer of at least ``least``.
+    """Convert to an integer that is at least ``least``.
 
     A float with an integer value, such as 1e6, is also accepted.
     """
@@ -242,7 +242,7 @@ def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
 
 
 def common_dim(dim: int | None, **parameters: Floats) -> int:
-    """Return the common dimension of all parameters, or 1 if all are scalars.
+    """Return the common dimension of all parameters, or 1 if all of them are scalars.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def common_dim(dim: int | None, **parameters: Floats) -> int:
 
 
 def as_vector(array: Floats, dim: int, what: str) -> Floats:
-    """Broadcast a scalar, or copy a vector, to shape (dim,)."""
+    """Broadcast a scalar or copy a vector to shape (dim,)."""
     if array.shape not in {(), (dim,)}:
         raise UsageError(f"`{what}` must be a number or have shape ({dim},); got {show(array)}")
     return np.array(np.broadcast_to(array, (dim,)))
@@ -275,7 +275,7 @@ def show(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """Positive definite matrix S = L L', given by its Cholesky factor.
+    """Positive definite matrix S = L L' represented by its Cholesky factor.
 
     Attributes
     ----------
@@ -287,31 +287,31 @@ class Scatter:
 
     @property
     def half_log_determinant(self) -> float:
-        """Half of log det S, which equals log det L."""
+        """Half of log det S, which is equal to log det L."""
         diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
         return float(np.log(diagonal).sum())
 
     def whiten(self, residuals: Floats) -> Floats:
-        """Compute L^-1 r for each row r of an array (n, d)."""
+        """Compute L^-1 r for each row r of an array of shape (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dtrtrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def solve(self, residuals: Floats) -> Floats:
-        """Compute S^-1 r for each row r of an array (n, d)."""
+        """Compute S^-1 r for each row r of an array of shape (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(residuals / self.factor / self.factor, dtype=np.float64)
         return np.asarray(scipy.linalg.lapack.dpotrs(self.factor, residuals.T, lower=True)[0].T, dtype=np.float64)
 
     def colour(self, noise: Floats) -> Floats:
-        """Compute L z for each row z of an array (n, d)."""
+        """Compute L z for each row z of an array of shape (n, d)."""
         if self.factor.ndim == 1:
             return np.asarray(noise * self.factor, dtype=np.float64)
         return np.asarray(noise @ self.factor.T, dtype=np.float64)
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorize a matrix given as a scalar, a diagonal (d,), or a matrix (d, d).
+    """Factorize a matrix given as a scalar, its diagonal or a full matrix.
 
     Raises
     ------

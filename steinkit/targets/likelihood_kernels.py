@@ -1,23 +1,24 @@
-"""Compiled terms of logistic regression and of the mixture posterior.
+"""Compiled terms of the logistic regression and mixture posteriors.
 
-The formulas are given in `LogisticRegression` and `MixturePosterior`, and the interface in `steinkit.compiled_terms`.
-Exponentials and logarithms are polynomials, which compile to vector instructions:
+The formulas are given in `LogisticRegression` and `MixturePosterior`. The interface is described in
+`steinkit.compiled_terms`. Exponentials and logarithms are computed from polynomials, which compile to vector
+instructions:
 
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1
 
-Q and A are the minimax polynomials of degree nine for these ranges (Remez algorithm, with sixty digits). Their errors,
-times r^2 or s^2, are at most 3.5e-18 and 1.4e-18, and the results have errors of one or two units in the last place.
-They give the following functions without overflow:
+Q and A are the minimax polynomials of degree nine for these ranges. They were computed by the Remez algorithm with
+sixty digits. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most 1.4e-18. The results
+have errors of one or two units in the last place. The following functions are computed from them without overflow:
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 
-They also give differences of the former function without loss of digits for large, similar values. NaN is preserved.
-The results do not depend on the length of an array, because the same operations are applied to vectors and to
-remainders.
+Differences between large, similar values of the former function are computed without loss of digits. NaN is preserved.
+The results do not depend on the array length because full vectors and the remaining entries undergo the same
+operations.
 
-The table of a posterior with a normal prior begins with d and the address of the prior means and variances, shape (2,
-d). The further addresses are
+The table of a posterior with a normal prior begins with d and the address of the prior means and variances, stored in
+an array of shape (2, d). The remaining addresses are
 
     logistic regression    features (N, d), signs (N,)
     mixture posterior      data (N,), and two numbers: v and the constant of a log likelihood term
@@ -36,7 +37,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.runtime.function_pointers import multiply_add, pointed_function, pointer, prefetch
 from steinkit.sample import Floats
 
-# Adding this number to another rounds the latter to an integer, which is stored in the lowest bits.
+# Adding this number to x rounds x to an integer, which is stored in the lowest bits of the sum.
 _ROUNDING = 6755399441055744.0  # 1.5 * 2^52
 _LARGEST = 708.0  # exp(-708) is still a normal number
 _INVERSE_LOG_2 = 1.4426950408889634
@@ -136,15 +137,15 @@ def grad_log_normal_prior(table: int, theta: int, total: int) -> None:
 def with_normal_prior(
     functions: tuple[Any, ...], dim: int, mean: ArrayLike, variance: ArrayLike, arrays: tuple[Floats, ...]
 ) -> CompiledTerms:
-    """Return compiled terms with a normal prior, from functions of the likelihood."""
+    """Return compiled terms for a normal prior and given likelihood functions."""
     prior = [np.broadcast_to(np.asarray(part, dtype=np.float64), dim) for part in (mean, variance)]
     kept = (np.stack(prior), *arrays)
     table = [dim, *(array.ctypes.data for array in kept)]
     return CompiledTerms.of(table, (*functions, log_normal_prior, grad_log_normal_prior), kept)
 
 
-# Number of rows, and number of bytes per row, to prefetch. Processors prefetch the remaining bytes. Each request takes
-# half a nanosecond.
+# Number of rows to prefetch, and number of bytes per row. The remaining bytes are prefetched by the processor. Each
+# request takes half a nanosecond.
 _AHEAD, _ASKED = 8, 128
 
 
@@ -152,8 +153,8 @@ _AHEAD, _ASKED = 8, 128
 def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
     """Compute log(1 + exp(-y x'theta)) - log(1 + exp(-y x'proposed)).
 
-    Four rows are processed together, so that each coefficient is read once for four rows, and eight sums are
-    independent. The last row is repeated to complete an incomplete group.
+    Four rows are processed together, so each coefficient is read once for four rows, and eight sums are independent.
+    The last row is repeated to complete an incomplete group.
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[2], 8 * place[0], count - 1
@@ -271,9 +272,9 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
 
 @pointed_function(GRADIENT)
 def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Compute the sums of the two components of the gradient.
+    """Compute the sum of each of the two gradient components.
 
-    They are (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v.
+    The components are (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v.
     """
     place = carray(pointer(table, np.int64), 4)
     numbers, y = carray(pointer(place[3], np.float64), 2), carray(pointer(place[2], np.float64), np.int64(1) << 31)

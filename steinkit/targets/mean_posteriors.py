@@ -1,4 +1,4 @@
-"""Posteriors of the means of a normal distribution and a two-component mixture.
+"""Posteriors for the means of a normal distribution and a mixture.
 
 **Mean of a normal distribution** with known variances and a normal prior. The posterior is known exactly.
 
@@ -50,7 +50,7 @@ from steinkit.targets.family import (
 
 
 class GaussianMean(PosteriorFamily):
-    """Posterior of the mean of normal data, which is known exactly.
+    """Posterior for the mean of normal data, known in closed form.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class GaussianMean(PosteriorFamily):
         *,
         rng: Seed = 0,
     ) -> GaussianMean:
-        """Simulate data, and return their posterior.
+        """Simulate data and return the posterior for these data.
 
         Parameters
         ----------
@@ -172,16 +172,16 @@ class GaussianMean(PosteriorFamily):
 
 
 _PROPOSALS = 1 << 14
-# Rejection sampling stops if the acceptance rate (plus ten proposals) is below this value.
+# Rejection sampling stops if (accepted + 10) / proposed is below this value.
 _LEAST_ACCEPTANCE = 1e-5
 # Rejection sampling requires about 10^4 proposals per draw for this number of data points.
 _MOST_DATA_TO_DRAW = 10_000
-# Relative slack of the bound on the likelihood, which is much larger than rounding errors.
+# Relative slack in the bound on the likelihood. It is much larger than rounding errors.
 _SLACK = 1e-6
 
 
 class MixturePosterior(PosteriorFamily):
-    """Posterior of theta for 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
+    """Posterior for theta in 1/2 N(theta_1, v) + 1/2 N(theta_1 + theta_2, v).
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class MixturePosterior(PosteriorFamily):
         *,
         rng: Seed = 0,
     ) -> MixturePosterior:
-        """Simulate data, and return their posterior.
+        """Simulate data and return the posterior for these data.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]
-        """The same as `prior_variances`, under the name used by other posteriors."""
+        """Alias of `prior_variances` that matches the name in other posteriors."""
         return self.prior_variances
 
     def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:
@@ -294,14 +294,14 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def _constant(self) -> float:
-        """Minus the log of the normalizing factor and of the weight of a component."""
+        """Negative log of the normalizing factor times the weight of a component."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         first, second = thetas[:, :1], thetas[:, 1:]
         residual = y - first
         log_odds = (second * residual - 0.5 * second**2) / self.variance
-        # this is log(1 + exp(z)), and twice as fast as logaddexp
+        # log(1 + exp(z)), twice as fast as logaddexp
         softplus = np.maximum(log_odds, 0.0) + np.log1p(np.exp(-np.abs(log_odds)))
         return np.asarray(softplus - residual**2 / (2.0 * self.variance) - self._constant, dtype=np.float64)
 
@@ -317,7 +317,7 @@ class MixturePosterior(PosteriorFamily):
 
     @cached_property
     def _largest_log_likelihood(self) -> float:
-        """Maximum over theta of the log likelihood of all data, plus a small slack."""
+        """Maximum over theta of the log likelihood of all the data, plus a small slack."""
         from scipy.optimize import minimize
 
         (y,) = self.data
@@ -334,9 +334,9 @@ class MixturePosterior(PosteriorFamily):
         return best + _SLACK * max(1.0, abs(best))
 
     def _log_likelihood_ceiling(self, thetas: Floats) -> Floats:
-        """Compute an upper bound of the log likelihood of all data at K states.
+        """Compute an upper bound on the log likelihood of all the data at K states.
 
-        Let m = theta_1 + theta_2 / 2 be the midpoint, and let e = theta_2 / 2. Because log cosh(a) <= a^2 / 2,
+        Let m = theta_1 + theta_2 / 2 be the midpoint, and let e = theta_2 / 2. Since log cosh(a) <= a^2 / 2,
 
             log p(y | theta) = -((y - m)^2 + e^2) / (2 v) + log cosh((y - m) e / v) - log(2 pi v) / 2
                             <= -((y - m)^2 (1 - e^2 / v) + e^2) / (2 v) - log(2 pi v) / 2.
@@ -349,7 +349,7 @@ class MixturePosterior(PosteriorFamily):
         return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw by rejection from the prior, with acceptance probability L / max L."""
+        """Draw from the prior and accept with probability L / max L."""
         bound = self._largest_log_likelihood
         kept: list[Floats] = []
         accepted = proposed = 0

@@ -1,10 +1,10 @@
-"""Built-in targets by name, and targets from a user's Python file.
+"""Built-in targets by name and targets from a user's Python file.
 
 Options are given as ``-p key=value``. The values are read as JSON, as numbers separated by commas, or as text.
 
-Built-in targets are the classes that `steinkit.targets` exports. Their names are the class names with dashes. The
-options of a target are the arguments of its class. Posteriors of given or simulated data have separate names and
-options.
+Built-in targets are the classes exported by `steinkit.targets`. The name of a target is its class name with dashes. The
+options of a target are the constructor arguments of its class. Posteriors based on given or simulated data have
+separate names and options.
 
 A target from a file is given as ``path.py:attribute``. The file is executed as Python code.
 """
@@ -74,18 +74,18 @@ class _Entry(NamedTuple):
 
     @property
     def options(self) -> dict[str, bool]:
-        """Options by name, with the value True if the option is required."""
+        """Dictionary of option names, with the value True for required options."""
         arguments = {} if self.own else inspect.signature(self.made_by).parameters
         return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
 
 _SIMULATION = ("size", "theta", "data_seed")
-_SIMULATED_MEANS = 1000  # default number of data points of gaussian-mean
+_SIMULATED_MEANS = 1000  # default number of data points for gaussian-mean
 
 
 @cache
 def _targets() -> dict[str, _Entry]:
-    """Return the exported classes, and the posteriors of data, by name."""
+    """Return the exported classes and the data-based posteriors by name."""
     from steinkit import targets
 
     others = {entry.family for entry in _OF_DATA.values()}
@@ -111,7 +111,7 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_table() -> list[tuple[str, str, str]]:
-    """Return the name, the options and the summary of every built-in target.
+    """Return the name, options and summary of every built-in target.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
 
 
 def parse_value(text: str) -> Any:
-    """Parse a value as JSON or numbers separated by commas, or return the text."""
+    """Parse a value as JSON or comma-separated numbers, or return the text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -188,7 +188,7 @@ def parse_value(text: str) -> Any:
 
 
 def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, Any]:
-    """Parse the options, and return them by their Python names."""
+    """Parse the options and return them in a dictionary keyed by their Python names."""
     values: dict[str, Any] = {}
     for written, text in options.items():
         key = written.replace("-", "_")
@@ -213,7 +213,7 @@ def _require_together(name: str, values: Mapping[str, Any], needs: Mapping[str, 
             raise UsageError(f"target {name!r}: option {key!r} requires option {other!r}")
     for key in _SIMULATION:
         if key in values and "data" in values:
-            raise UsageError(f"target {name!r}: option {key!r} is for simulated data and excludes option 'data'")
+            raise UsageError(f"target {name!r}: option {key!r} applies to simulated data and excludes option 'data'")
 
 
 def _mixture_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
@@ -281,11 +281,11 @@ def _options_text(entry: _Entry) -> str:
 
 
 _MODULE_NAME = "steinkit_user_code"
-_MODELS = "a model of PyMC, NumPyro or Stan"
+_MODELS = "a PyMC, NumPyro or Stan model"
 
 
 def load_target(reference: str) -> Target:
-    """Run a file, and return a target from one of its attributes.
+    """Run a file and return a target defined by one of its attributes.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def load_target(reference: str) -> Target:
 
 
 def load_target_or_model(reference: str) -> Target | Model:
-    """Run a file, and return a target or a model from one of its attributes.
+    """Run a file and return a target or a model defined by one of its attributes.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def load_target_or_model(reference: str) -> Target | Model:
 
 
 def load_attribute(reference: str, what: str, kind: type | None = None, folder: Path = Path()) -> Any:
-    """Run a file, and return one of its attributes.
+    """Run a file and return one of its attributes.
 
     Parameters
     ----------
@@ -391,9 +391,9 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """Run a file outside of `sys.modules`, and return its names.
+    """Run a file outside `sys.modules` and return its namespace.
 
-    Its objects are then pickled by value.
+    The objects defined in the file are then pickled by value.
     """
     file = path.resolve()
     known = set(sys.modules)
@@ -407,7 +407,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:
-    """Pickle modules of the file's folder by value.
+    """Pickle modules in the folder of the file by value.
 
     Workers cannot import these modules.
     """
@@ -421,7 +421,7 @@ def _pickle_by_value(names: set[str], folder: str) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Convert exceptions of a user's code to an error with the file and the line."""
+    """Convert exceptions in user code to an error with the file and the line."""
     try:
         yield
     except SyntaxError as error:
@@ -436,7 +436,7 @@ def _explained(path: Path) -> Iterator[None]:
 def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False) -> Target | Model:
     """Convert an attribute to a target or model.
 
-    The value may have been ``returned`` by the attribute.
+    If ``returned`` is True, the value was returned by calling the attribute.
     """
     if isinstance(found, Target):
         return found
@@ -470,7 +470,7 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
 def _model(found: Any, path: Path, reference: str) -> Model | None:
     """Return an attribute as a model, or None.
 
-    Errors of a model state the reference.
+    Error messages of a model contain the reference.
     """
     try:
         with _explained(path):

@@ -1,21 +1,22 @@
-"""Posteriors of regression coefficients, with linear predictors x_i'theta.
+"""Posteriors for regression coefficients with linear predictors x_i'theta.
 
 **Bayesian logistic regression**
 
 theta ~ N(0, v I),   P(y_i | x_i, theta) = sigma(y_i x_i'theta),   y_i in {-1, +1}
 score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + exp(-u))
 
-**Linear regression with L1 regularization,** which is the Bayesian lasso with a known precision
+**Linear regression with L1 regularization** (the Bayesian lasso with a known precision)
 
 p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
 score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
 
-In one dimension, let a = lambda sum of x_i^2 and t = sum of x_i y_i / sum of x_i^2. Completing the square gives a
+In one dimension, let a = lambda sum of x_i^2 and t = (sum of x_i y_i) / (sum of x_i^2). Completing the square gives a
 normal distribution on each side of 0,
 
     p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below.
 
-The mass of a side is proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m). This gives exact draws and a cdf.
+The mass on each side is proportional to exp(a m^2 / 2) Phi(+-sqrt(a) m). Exact draws and the cdf follow from these
+formulas.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_num
 
 
 class LinearModel(PosteriorFamily):
-    """Posterior of the coefficients of a regression.
+    """Posterior for the coefficients of a regression.
 
-    The gradient of the log likelihood is lambda sum_i pull_i x_i, where lambda is `precision`.
+    The gradient of the log likelihood is lambda sum_i pull_i x_i, where lambda is equal to `precision`.
     """
 
     precision: float = 1.0
 
     @classmethod
     def from_csv(cls, path: str | Path, response: str, *, intercept: bool = False, **options: Any) -> Self:
-        """Return the posterior of a regression of one column of a CSV file on the others.
+        """Return the posterior for the regression of one CSV column on the others.
 
         Parameters
         ----------
@@ -85,7 +86,7 @@ class LinearModel(PosteriorFamily):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """Convert N responses to an array, or raise UsageError."""
+        """Convert N responses to an array; raise UsageError if they are invalid."""
         values = as_finite(responses, "responses")
         if values.shape != (n,):
             raise UsageError(f"`responses` must have shape ({n},), one per row of features; got {values.shape}")
@@ -111,7 +112,7 @@ class LinearModel(PosteriorFamily):
 
 
 def as_features(features: ArrayLike) -> Floats:
-    """Convert features to an array of finite numbers, shape (N, d)."""
+    """Convert features to an array of finite numbers of shape (N, d)."""
     x = as_finite(features, "features")
     if x.ndim != 2:
         raise UsageError(f"`features` must have shape (N, d), one row per data point; got {x.shape}")
@@ -119,7 +120,7 @@ def as_features(features: ArrayLike) -> Floats:
 
 
 def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[Floats, Floats, list[str]]:
-    """Read the data of a regression of one column of a CSV file on all others.
+    """Read the data for the regression of one CSV column on all the others.
 
     Parameters
     ----------
@@ -164,14 +165,14 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
 
 
 def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
-    """Compute x'theta for each data point of each batch, shape (K, b)."""
+    """Compute x'theta for each data point of each batch."""
     if _is_shared(features):
         return np.asarray(thetas @ features[0].T, dtype=np.float64)
     return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
-    """Sum weights times features over each batch, shape (K, d)."""
+    """Sum weights times features over each batch."""
     if _is_shared(features):
         return np.asarray(weights @ features[0], dtype=np.float64)
     return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
@@ -183,7 +184,7 @@ def _is_shared(batches: Floats) -> bool:
 
 
 class LogisticRegression(LinearModel):
-    """Posterior of the coefficients of a logistic regression with normal priors.
+    """Posterior for logistic regression coefficients with normal priors.
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ class LogisticRegression(LinearModel):
 
     @classmethod
     def nodal(cls, prior_variance: ArrayLike = 1.0) -> LogisticRegression:
-        """Return the posterior of the bundled nodal data of 53 patients, with d = 6.
+        """Return the posterior for the bundled nodal data set (53 patients, d = 6).
 
         Parameters
         ----------
@@ -256,7 +257,7 @@ class LogisticRegression(LinearModel):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """Convert responses to -1 and +1, shape (n,), or raise UsageError."""
+        """Convert responses to -1 and +1; raise UsageError if they are not binary."""
         require_unmasked(responses, "responses")
         values = np.asarray(responses)
         if values.dtype.kind == "b":
@@ -288,7 +289,7 @@ _TOY_SLOPE, _TOY_PRECISION, _TOY_PRIOR_RATE = 0.5, 3.0, 4950.0
 
 
 class LassoRegression(LinearModel):
-    """Posterior of the coefficients of a linear regression with Laplace priors.
+    """Posterior for linear regression coefficients with Laplace priors.
 
     Parameters
     ----------
@@ -335,7 +336,7 @@ class LassoRegression(LinearModel):
             raise UsageError(
                 f"`precision` must be positive and `prior_rate` non-negative; got {precision!r} and {prior_rate!r}"
             )
-        one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # this is a normal distribution on each side of 0
+        one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
         super().__init__(
             "lasso-posterior",
             (x, y),
@@ -356,11 +357,11 @@ class LassoRegression(LinearModel):
         *,
         rng: Seed = 0,
     ) -> LassoRegression:
-        """Simulate data with one coefficient, for which SGLD without a test fails.
+        """Simulate a one-coefficient data set where SGLD without a test fails.
 
-        The model is y_i = x_i / 2 + noise of variance 1/3. The x_i are uniform on (-1, 1) and scaled such that the sum
-        of x_i^2 is N / 3. The noise is orthogonal to x, so the posterior does not depend on the seed. For N = 10,000,
-        the posterior has the mode .005, the mean .01004 and the standard deviation .00699. The mode is close to the
+        The model is y_i = x_i / 2 + noise with variance 1/3. The x_i are uniform on (-1, 1) and scaled such that the
+        sum of x_i^2 is N / 3. The noise is orthogonal to x, so the posterior does not depend on the seed. For N =
+        10,000, the posterior has mode 0.005, mean 0.01004 and standard deviation 0.00699. The mode is close to the
         discontinuity of the prior's score.
 
         Parameters
@@ -407,7 +408,7 @@ class LassoRegression(LinearModel):
         return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
-        """Return sqrt(a), the means of the normals, and the logs of their masses.
+        """Return sqrt(a), the means of both normals and the logs of their masses.
 
         Entry 0 is for theta < 0, and entry 1 is for theta > 0. The dimension is one.
         """
@@ -429,7 +430,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw a side, and then a normal on this side by inversion of its tail."""
+        """Draw a side of 0 and then a truncated normal on this side by inversion."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

@@ -133,7 +133,7 @@ def test_invalid_samplers_are_refused():
     with pytest.raises(sk.InputError, match=r"at least one step .*shape \(0, 8, 2\)"):
         sk.from_emcee(sampler, discard=30)
     sampler.log_prob_fn = lambda x: gaussian(x, shift=0.1)
-    with pytest.raises(sk.InputError, match=r"log density .* but the chain stores"):
+    with pytest.raises(sk.InputError, match=r"log density .* but the chain contains"):
         sk.from_emcee(sampler)
 
 

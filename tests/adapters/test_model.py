@@ -73,5 +73,5 @@ def test_tolerance_for_gradients_of_another_compiler():
     stored[3] += 1e-2
     hold_stored(target, sample, stored, "hand over another")
     stored[3] += 10.0
-    with pytest.raises(InputError, match=r"not those of a model: at draw 4.*; hand over another"):
+    with pytest.raises(InputError, match=r"do not match a model: at draw 4.*; hand over another"):
         hold_stored(target, sample, stored, "hand over another")

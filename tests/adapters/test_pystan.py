@@ -78,7 +78,7 @@ def test_fits_without_gradients(free):
         sk.from_pystan({})
     short = fit(free)
     short.num_samples += 1
-    with pytest.raises(sk.InputError, match="58 draws of a chain, got 57"):
+    with pytest.raises(sk.InputError, match="58 draws in a chain, got 57"):
         sk.from_pystan(short)
 
 

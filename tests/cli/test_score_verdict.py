@@ -84,7 +84,7 @@ class TestMissingVerdict:
         ("change", "n", "why"),
         [
             (lambda x: x, 5, "at least 8 draws"),
-            (lambda x: x * np.array([1.0, 0.0]), 50, "b is the same in all draws"),
+            (lambda x: x * np.array([1.0, 0.0]), 50, "b is constant in all draws"),
         ],
     )
     def test_a_missing_verdict_does_not_affect_other_results(self, steinkit, drawn, change, n, why):

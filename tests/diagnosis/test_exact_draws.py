@@ -111,7 +111,7 @@ def test_one_weight_near_one_has_almost_no_effect():
     weights = np.r_[1.001, np.ones(len(x) - 1)]
     found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=weights)
     assert found.z == pytest.approx(plain.z, rel=0.02, abs=0.02)
-    assert any("chain in the order given" in each for each in found.warnings)
+    assert any("chain in the given order" in each for each in found.warnings)
 
 
 def test_resampled_points_count_once_with_their_multiplicity():

@@ -265,7 +265,7 @@ def test_constant_coordinate_is_rejected():
     x[:, 1] = 3.3
     assert np.full(500, 1 / 500) @ x[:, 1] != 3.3
     for measure in (sk.verdict, sk.moment_stein_discrepancy, sk.sliced_stein_test, sk.sliced_stein_discrepancy):
-        with pytest.raises(sk.InputError, match="x2 is the same in all draws"):
+        with pytest.raises(sk.InputError, match="x2 is constant in all draws"):
             measure(x, scores=-x)
 
 

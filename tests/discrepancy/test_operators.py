@@ -415,7 +415,7 @@ def one_bad(value, row=7, at=(0, 1)):
     [
         (
             lambda x: x,
-            r"covariance must return shape \(20, 2, 2\) for points of shape \(20, 2\); it returned \(20, 2\)",
+            r"covariance must return an array of shape \(20, 2, 2\) for points of shape \(20, 2\); got \(20, 2\)",
         ),
         (lambda x: 1 / 0, "covariance raised ZeroDivisionError at .*test_operators.py, line"),
         (one_bad(np.nan), r"`covariance` .* got nan in 'x1', 'x2'"),
@@ -442,7 +442,7 @@ def test_underflow_of_squared_units_is_refused():
     [
         (
             lambda x: x[:, 0],
-            r"divergence must return shape \(20, 2\) for points of shape \(20, 2\); it returned \(20,\)",
+            r"divergence must return an array of shape \(20, 2\) for points of shape \(20, 2\); got \(20,\)",
         ),
         (lambda x: np.full(x.shape, np.inf), r"`divergence` .* got inf in 'x1'"),
     ],

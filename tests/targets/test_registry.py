@@ -117,7 +117,7 @@ def test_values_are_json_or_comma_lists_or_text(text, value):
         ("beta", {}, "a, b"),
         ("logistic-posterior", {"data": "x.csv"}, "'data' .*'response'"),
         ("logistic-posterior", {"intercept": "true"}, "'intercept' .*'data'"),
-        ("lasso-posterior", {"data": "x.csv", "response": "y", "size": "9"}, "'size' is for simulated data"),
+        ("lasso-posterior", {"data": "x.csv", "response": "y", "size": "9"}, "'size' applies to simulated data"),
         ("mixture-posterior", {"theta": "0,1"}, "'theta' .*'size'"),
         ("mixture-posterior", {"temperature": "0"}, "temperature.*0"),
         ("mixture-posterior", {"size": "9", "data-seed": "-1"}, "data_seed.*-1"),

@@ -42,13 +42,13 @@ def test_functions_are_evaluated_again_at_moved_draws():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: x, r"'f' must return shape \(200,\) .* \(200, 2\)$"),
-        (lambda x: 1.0, r"'f' must return shape \(200,\) .* \(\)$"),
+        (lambda x: x, r"'f' must return an array of shape \(200,\) .* \(200, 2\)$"),
+        (lambda x: 1.0, r"'f' must return an array of shape \(200,\) .* \(\)$"),
         (lambda x: np.where(np.arange(200) == 4, np.nan, x[:, 0]), "'f' is nan at draw 5"),
         (lambda x: np.where(np.arange(200) == 0, np.inf, x[:, 0]), "'f' is inf at draw 1"),
         (lambda x: x[:, 7], "'f' raised IndexError"),
         (lambda x: ["a"] * 200, "'f' raised ValueError"),
-        (lambda x: np.ones(200), "f is the same in all draws"),
+        (lambda x: np.ones(200), "f is constant in all draws"),
     ],
 )
 def test_invalid_functions_are_rejected(function, message):
@@ -84,7 +84,7 @@ def test_scores_of_the_opposite_sign_are_rejected():
 @pytest.mark.parametrize(
     ("points", "scores", "message"),
     [
-        (np.column_stack([POINTS[:, 0], np.full(200, 3.0)]), -POINTS, "x2 is the same in all draws"),
+        (np.column_stack([POINTS[:, 0], np.full(200, 3.0)]), -POINTS, "x2 is constant in all draws"),
         (POINTS[:10].repeat(10, axis=1), -POINTS[:10].repeat(10, axis=1), "10 draws of 20 coordinates"),
         (POINTS[:1], -POINTS[:1], "at least 8 draws, got 1"),
     ],

@@ -111,7 +111,7 @@ def test_importance_weights():
     weights = np.exp(target.log_density(x) - wide.log_density(x))
     found = moment_stein_discrepancy(x, target, weights=weights)
     assert found.p_value > 0.01
-    assert "treated as a chain" in " ".join(found.warnings)
+    assert "treated as an autocorrelated chain" in " ".join(found.warnings)
     assert (found.autocorrelation_time < 1.3).all()
     assert moment_stein_discrepancy(x, target).p_value < 1e-6
     # self-normalized mean and its standard error
@@ -150,7 +150,7 @@ def test_many_chains_of_one_draw():
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        (np.zeros((20, 2)), "same in all draws"),
+        (np.zeros((20, 2)), "constant in all draws"),
         (np.random.default_rng(0).standard_normal((7, 2)), "at least 8 draws"),
         (1e200 * np.random.default_rng(0).standard_normal((20, 2)), "overflow"),
     ],

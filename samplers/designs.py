@@ -6,7 +6,7 @@ Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the tes
     minimize data use(0)    subject to error(0) <= target error.
 
 The *average* design treats the moves of a trial run as a sample of future moves. This design bounds the mean bias of
-the acceptance probabilities, where errors partly cancel:
+the acceptance probabilities. Errors partly cancel in this mean:
 
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
@@ -25,9 +25,9 @@ E is an even function. With w = |Delta - log u|, w_0 = max(Delta, 0) and D = max
 
     P_epsilon - P = integral from 0 to D of E(k w) e^(w - D) dw - P integral from w_0 to inf of E(k w) e^(w_0 - w) dw.
 
-The expression for the data use has + in place of - and the data use of the test in place of E. The integrand varies on
-the scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h (e^y - 1), with h =
-min(1, 1 / k), resolves both scales in a Gauss-Legendre rule in y.
+The data use is given by the same expression with + instead of - and with the data use of the test instead of E. The
+integrand varies on the scales 1 and 1 / k of w, which may differ by orders of magnitude. The substitution w = w_low + h
+(e^y - 1), with h = min(1, 1 / k), resolves both scales in a Gauss-Legendre rule in y.
 
 **Trial run.** An exact chain records the statistics that determine the sequential test of each proposed move. The
 decision depends on the data through the mean and the standard deviation (divisor N) of the N differences
@@ -205,7 +205,7 @@ def trial_run(
     constant = usable & (moves["sd"] == 0.0)
     if constant.any():
         raise InputError(
-            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals of the trial run, and a test "
+            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals in the trial run, so a test "
             "would read all the data; use a larger proposal, or one that changes the state"
         )
     return TrialRun(

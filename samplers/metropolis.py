@@ -8,8 +8,8 @@ The following samplers are exact and use all the data in each step:
     mala                   theta' ~ N(theta + (eps / 2) grad log p(theta), eps I)     min(1, r)
     metropolis_hastings    theta' ~ q(. | theta), any                                 any test
 
-with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). Without the ratio of q, the stationary distribution
-of MALA would be narrower than p.
+with r = p(theta') q(theta | theta') / (p(theta) q(theta' | theta)). Without the ratio of proposal densities q, the
+stationary distribution of MALA would be narrower than p.
 
 The following samplers use minibatches and random-walk proposals theta' = theta + scale xi:
 

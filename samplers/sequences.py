@@ -9,7 +9,7 @@ space is k(x, y) = min(x, y). The mean embedding of the uniform distribution is 
 
     x_1 = argmax mu(x),      x_t = argmax over x of  t mu(x) - sum over s < t of k(x, x_s).
 
-The objective is piecewise quadratic. If c of the previous points are larger than x, the slope at x is t (1 - x) - c.
+The objective is piecewise quadratic. If exactly c previous points are larger than x, the slope at x is t (1 - x) - c.
 Each piece has its maximum at 1 - c / t. The next point is one of these maxima. The sequence begins with 1, 1/2, 1/3,
 3/4. In case of ties, the smallest point is selected. In this space, the distance between n points and the uniform
 distribution is the L_2 star discrepancy, defined as the square root of the integral of (F_n(x) - x)^2. This discrepancy

@@ -3,7 +3,7 @@
     theta' = theta + (eps / 2) (grad log rho(theta) + (N / (n T)) sum over X of grad log p(x | theta)) + sqrt(eps) xi,
 
 with xi ~ N(0, I), for a minibatch X of n of the N data points. The draws are biased, and the bias increases with the
-step size. The step size is constant, or it decreases as eps_t = a (b + t)^-gamma, t = 0, 1, ... In the latter case, the
+step size. The step size is constant or decreases as eps_t = a (b + t)^-gamma, t = 0, 1, ... In the latter case, the
 draws have the weights eps_t.
 
 In the corrected version, theta' is a proposal. The ratio q_X(theta | theta') / q_X(theta' | theta) uses the same
@@ -34,7 +34,7 @@ from steinkit.samplers.registry import OwnOption, sampler
 
 
 @sampler(
-    decay=OwnOption("X", "Exponent of the decreasing step size in sgld; the draws are then weighted."),
+    decay=OwnOption("X", "Exponent of the decreasing step size in sgld; draws are weighted if it is given."),
     decay_offset=OwnOption("X", "Number of steps before the step size decreases."),
     control_variates=OwnOption("", "Use control variates at the mode for the gradients in sgld."),
 )

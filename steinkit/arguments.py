@@ -52,7 +52,7 @@ def require_mappings(**values: object) -> None:
 
 
 def require_functions(*, optional: bool = False, **values: object) -> None:
-    """Raise UsageError unless the arguments are callable, or None where allowed."""
+    """Raise UsageError unless the arguments are callable (or None if optional)."""
     for name, value in values.items():
         if not callable(value) and not (optional and value is None):
             require_type((), "a function", **{name: value})
@@ -153,7 +153,7 @@ def require_range(values: ArrayLike, what: str) -> None:
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """Convert an argument to an int not below ``least``; raise UsageError if invalid."""
+    """Convert an argument to an int of at least ``least``, or raise UsageError."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}; got {_SHOWN.repr(value)}")
     return int(value)
@@ -187,5 +187,5 @@ def batch_within(batch_size: int | None, default: int, size: int) -> int:
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:
-        raise UsageError(f"batch_size must be at most the number of data, {size}; got {batch_size}")
+        raise UsageError(f"batch_size must be at most the number of data points, {size}; got {batch_size}")
     return int(batch_size)

@@ -1,9 +1,9 @@
 """Autocorrelation times of chains and tail probabilities of statistics.
 
-Consider n draws with autocorrelations rho_t, and let tau = 1 + 2 sum_t rho_t. Their mean has the same variance as the
-mean of n / tau independent draws. The sum is truncated by Geyer's initial monotone sequence. For a reversible chain,
-the sums of neighbors P_k = rho_2k + rho_2k+1 are positive and decreasing. Therefore, P_k is replaced by min(P_0, ...,
-P_k), and the sum ends before the first P_k that is not positive:
+Consider n draws with autocorrelations rho_t, and let tau = 1 + 2 sum_t rho_t. The mean of the draws has the same
+variance as the mean of n / tau independent draws. The sum is truncated by Geyer's initial monotone sequence. For a
+reversible chain, the sums of neighbors P_k = rho_2k + rho_2k+1 are positive and decreasing. Therefore, P_k is replaced
+by min(P_0, ..., P_k), and the sum ends before the first P_k that is not positive:
 
     tau = max(2 sum_k P_k - 1, 1).
 
@@ -14,9 +14,9 @@ autocorrelation times are large if the chains disagree.
 region, and a function with similar means in both regions. Let f be the fraction of the variance of the function that is
 due to the difference between the regions, and let tau be the mixing time between the regions. The autocorrelation of
 the function is about f at all lags up to tau, and its autocorrelation time is 1 + f tau. The noise in an
-autocorrelation of n draws is n^-1/2. If f is smaller, Geyer's sequence ends immediately and gives a time of 1. For f =
-0.03, tau = 200 and n = 1000, the standard error of the mean is then too small by a factor of 2.6, and exact chains are
-rejected.
+autocorrelation of n draws is n^-1/2. If f is smaller than this noise, Geyer's sequence ends immediately and gives an
+autocorrelation time of 1. For f = 0.03, tau = 200 and n = 1000, the standard error of the mean is then too small by a
+factor of 2.6, and exact chains are rejected.
 
 Means of batches of L successive draws reveal slow mixing. Averaging divides the variance of the noise by L but
 preserves the variance between regions. The autocorrelation time is therefore also computed from the means of batches of
@@ -218,7 +218,7 @@ def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
 
 
 def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
-    """Yield blocks of functions that distinguish regions as arrays of shape (k, n)."""
+    """Yield blocks, of shape (k, n), of functions that distinguish regions."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
     first, second = np.triu_indices(len(z))

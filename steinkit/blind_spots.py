@@ -8,7 +8,7 @@ mode appear small. Consider two groups of equal size at a distance D, each with 
 then about D / 2. If a group has half the correct width, the error is therefore only 1 / D units. Distant modes are
 indicated by sd(x_j) sd(s_j), where s is the score. This indicator is 1 for a normal distribution and about D / 2 for
 two normal modes. However, the indicator is also large for correlated parameters (the square root of a variance
-inflation factor) and for a funnel (90). Therefore, the caution requires two more conditions:
+inflation factor) and for a funnel (90). Therefore, a caution is issued only if two more conditions hold:
 
 - the draws have a gap in x_j that is wide compared with the unit and with the spacing of the draws next to the gap, and
   there are enough draws on both sides;
@@ -36,7 +36,7 @@ _SHARE = 0.01  # smallest fraction of the draws on each side
 _AT_AN_END = 3  # number of draws examined at each end of a gap
 _ALONE = 3.0  # smallest ratio of the gap to the range of the draws at either end
 _OUTLYING = 0.5  # largest fraction of a variance that a few points may contribute without a caution
-_OUTLIERS = 0.005  # largest fraction of the points that counts as "a few points"
+_OUTLIERS = 0.005  # largest fraction of the points that is considered "a few points"
 _FALL = 10.0  # smallest product of gap and score (for normal modes, twice the decrease of the log density)
 
 

@@ -10,10 +10,10 @@ their means (divisor K - 1), and :math:`V = \gamma_0 + B`. Then
     \mathrm{ESS} = \frac{K m}{\tau}, \qquad
     \tau = \max\Big( -1 + 2 \sum_{k < q} P_k + \rho_{2q}^+, \; \frac{1}{\log_{10} K m} \Big).
 
-The sum is Geyer's initial monotone sequence. Its terms are :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with :math:`\rho_0 =
-1`. The sum ends before the first term :math:`P_q` that is not positive, and each term is replaced by the minimum of the
-terms up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R-hat is :math:`\sqrt{(m - 1) / m +
-B / W}`.
+The sum is Geyer's initial monotone sequence. The terms of this sequence are :math:`P_k = \rho_{2k} + \rho_{2k+1}`, with
+:math:`\rho_0 = 1`. The sum ends before the first term :math:`P_q` that is not positive, and each term is replaced by
+the minimum of the terms up to it. The lower bound on :math:`\tau` limits the ESS of antithetic chains. R-hat is defined
+as :math:`\sqrt{(m - 1) / m + B / W}`.
 
 Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
 among the N draws of all half chains. Both diagnostics are therefore defined for infinite variances. To detect chains
@@ -63,7 +63,7 @@ _COLUMNS = {
     "R-hat": "r_hat",
 }
 _MEANING = (
-    "The ESS is the number of independent draws that would have the same accuracy. It refers to the distribution "
+    "The ESS is the number of independent draws that would have the same accuracy. The ESS refers to the distribution "
     "to which the chains converge and does not show whether this distribution is the target."
 )
 _MIXED = 1.01  # largest R-hat for chains that are considered mixed
@@ -192,7 +192,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """An empty dict, because diagnostics are computed on first access."""
+        """Empty dict, because diagnostics are computed on first access."""
         return {}
 
     @property

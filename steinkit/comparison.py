@@ -155,7 +155,7 @@ def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...
 def rank_groups(
     brackets: Mapping[str, tuple[float, float]], *, smaller_is_better: bool = True
 ) -> tuple[tuple[str, ...], ...]:
-    """Return groups of names with overlapping brackets, in order from the best group.
+    """Return groups of names with overlapping brackets, starting with the best.
 
     A measure does not distinguish two samples with overlapping brackets even if the midpoints differ. Overlap is not
     transitive because a wide bracket can overlap two disjoint brackets. Therefore, samples share a rank if a chain of

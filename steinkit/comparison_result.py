@@ -175,7 +175,7 @@ class Comparison(Result):
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
     def standings(self, measure: str) -> list[Standing]:
-        """List the measured samples by rank, followed by those without a rank.
+        """List the measured samples by rank, followed by the samples without a rank.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Comparison(Result):
             if self.standings(measure.name):
                 found += [Statement("number", _which(measure), f"{self._first(measure)}."), *self._order(measure)]
         if not verdicts and not any(self.references.values()):
-            found.append(Statement("limits", "Is the best one good?", _UNKNOWN))
+            found.append(Statement("limits", "Is the best sample free of bias?", _UNKNOWN))
         failed = [f"{each.name} was not measured: {each.reasons}" for each in self.samples if each.errors]
         return (
             *found,
@@ -323,7 +323,7 @@ class Comparison(Result):
         reasons = {name: each.unranked for name, each in taken.items() if each.unranked}
         found = []
         if reasons:
-            text = f"It cannot rank {listed(list(reasons))}: {next(iter(reasons.values()))}."
+            text = f"This measure cannot rank {listed(list(reasons))}: {next(iter(reasons.values()))}."
             found.append(Statement("limits", which, text))
         if len(groups) > 1 and measure.has_bracket:
             text = (
@@ -368,7 +368,7 @@ def _which(measure: Measure) -> str:
 
 
 def _worst_coordinate(measure: Measure, terms: Sequence[Term]) -> dict[str, str]:
-    """Return the worst coordinate and its value, if there are several coordinates."""
+    """Return the worst coordinate and its value if there are several coordinates."""
     known = [each for each in terms if each.value == each.value]
     if len(terms) < 2 or not known:
         return {}

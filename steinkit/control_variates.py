@@ -27,7 +27,7 @@ from steinkit.target import Seed
 _STEP = 1e-4  # step for central differences, in units of the sds of the draws or their distances from the mean
 _GATHERED_FLOATS = 1 << 20  # number of data values gathered at once
 _LARGE = 300  # largest dimension for the second order, which requires 2 d passes over the data
-_WARN, _REFUSE = 0.1, 0.5  # fractions of noise in the variance of a score for a warning and an error
+_WARN, _REFUSE = 0.1, 0.5  # fractions of noise in the variance of a score that cause a warning and an error
 
 
 def stochastic_scores(
@@ -121,7 +121,9 @@ def batch_scores(
     if not isinstance(order, int | None) or order not in (None, 1, 2):
         raise UsageError(f"order must be 1 or 2; got {order!r}")
     if not isinstance(batch, int | np.integer) or not 2 <= batch <= posterior.size:
-        raise UsageError(f"batch must be a whole number from 2 to the number of data, {posterior.size}; got {batch!r}")
+        raise UsageError(
+            f"batch must be a whole number from 2 to the number of data points, {posterior.size}; got {batch!r}"
+        )
     posterior.check_shapes(points[0])
     centre = sample.points.mean(axis=0)
     second = points.shape[1] <= _LARGE if order is None else order == 2

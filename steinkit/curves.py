@@ -1,14 +1,14 @@
 r"""Curves of a measure against the number of draws, and convergence rates.
 
-The curve of a sample x_1, x_2, ... is the measure :math:`m_n` of its first n draws, over a grid of n. The rate r is the
-slope of the least-squares line
+The curve of a sample x_1, x_2, ... consists of the measure :math:`m_n` of its first n draws, evaluated on a grid of n.
+The rate r is the slope of the least-squares line
 
 .. math:: \log m_n \approx a + r \log n
 
 over the tail of the grid. For independent draws, r is near -1/2. The curve of a biased sampler approaches the bias, so
 r tends to 0. If several replicates of a sampler are given, the curve and the line are computed from the medians over
-the replicates. The interval for the rate is a percentile bootstrap interval over the replicates. No interval is
-computed for a single sample. The points of a single curve share draws, but a regression interval assumes independent
+the replicates. The interval for the rate is a percentile interval obtained by bootstrapping the replicates. No interval
+is computed for a single sample. The points of a single curve share draws, but a regression interval assumes independent
 points. Such an interval would therefore not describe the variation between runs of the sampler.
 
 References
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 _FEWEST = 3  # smallest number of points for a fitted line
-_POINTS, _FIRST = 12, 10  # default number of grid points, and the first of them
+_POINTS, _FIRST = 12, 10  # default number of grid points and default first grid point
 _BOOTSTRAP = 2000  # number of resamples
 _BLOCK = 1 << 21  # number of resampled values in memory
 _LEVEL = 0.95
@@ -262,7 +262,7 @@ def curve(
 
     The rate is fitted to all sizes above the geometric mean of the smallest and the largest size. At least three sizes
     are used. The first n draws of K chains are the first n/K draws of each chain. If n is not a multiple of K, one more
-    draw is taken from each of the first chains. All draws are used from a chain that is too short.
+    draw is taken from each of the first chains. If a chain is too short, all of its draws are used.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def _sizes(n: Iterable[float] | None, samples: Sequence[Sample]) -> Floats:
 
 
 def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float = _LEVEL, rng: Seed = 0) -> Rate:
-    """Fit the rate of a curve and compute a bootstrap interval over any replicates.
+    """Fit the rate of a curve and, for replicates, compute a bootstrap interval.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
 def _slope(values: Floats, against: Floats, tail: Flags) -> tuple[float, Flags]:
     """Return the slope of the fitted line and a mask of the points in the fit.
 
-    The fit uses the points in the tail that have logarithms.
+    The fit uses the points in the tail with finite logarithms.
     """
     fitted = np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
     x, y = np.log(against[fitted]), np.log(values[fitted])

@@ -3,8 +3,8 @@
 A double-double is an unevaluated sum of two doubles, the high part and the low part. Sums and products of doubles are
 split into the rounded result and its exact rounding error [1]_. In proofs of brackets, double-doubles represent the
 sample weights, which are quotients, and the products of weights and scores. If the weights were rounded to doubles, the
-bracket would be valid for a different sample. Errors are relative to the absolute values of the terms. The terms must
-not overflow. Underflow adds an error of less than `UNDERFLOW`.
+bracket would be valid only for a slightly different sample. Errors are relative to the absolute values of the terms.
+The terms must not overflow. Underflow adds an error of less than `UNDERFLOW`.
 
 References
 ----------

@@ -12,8 +12,8 @@ used for multiplicities and for importance weights of the draws in a chain. In t
 and are randomly permuted:
 
 - Draws from nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. Suppose that
-  the weights first increase and then decrease. Draw k is then treated as the k-th removed point of N live points. Each
-  removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
+  the weights first increase and then decrease. Draw k is then treated as the k-th point removed from N live points.
+  Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
   deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
   mean. Since the likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw. The
   largest decrease gives an estimate of 1 / N.
@@ -48,7 +48,7 @@ _SORTED = 0.25  # largest fraction of direction changes in sorted weights; this 
 _CLEARLY = 1.0  # smallest increase and smallest decrease of log weights in nested sampling
 _REPEATED = 0.03  # largest fraction of draws that may occur again after other draws
 _BY_CHANCE = 4.0  # largest ratio of repeats to their expected number under rounding
-_COLLISION = 0.2821  # probability that two normal draws are rounded to the same value, in units of (rounding unit) / sd
+_COLLISION = 0.2821  # probability that two normal draws round to the same value, divided by (rounding unit) / sd
 _FINEST = 1e-6  # smaller rounding units, relative to the sd, are due to floating-point arithmetic
 _QUARTILES = 1.349  # interquartile range of a normal distribution, in standard deviations
 _SOME = 1000  # approximate number of draws examined for rounding (up to a factor of two)
@@ -222,8 +222,8 @@ class Draws:
         """Effective sample size of the slowest of several functions.
 
         The functions are the coordinates, the squares of coordinates and principal components, and the functions in
-        `slowest_change`. The squares are included because of Hamiltonian Monte Carlo. If the trajectory length is half
-        a period along an axis, the draws alternate between two values, and only the square reveals the slow mixing. The
+        `slowest_change`. The squares are required for Hamiltonian Monte Carlo. If the trajectory length is half a
+        period along an axis, the draws alternate between two values, and only the squares reveal the slow mixing. The
         draws must be in standard units. The result is infinite if the draws have no time order.
         """
         if not self.is_ordered:
@@ -238,7 +238,7 @@ class Draws:
 
     @cached_property
     def size(self) -> float:
-        """Kish's effective sample size, without autocorrelation."""
+        """Kish's effective sample size, which does not account for autocorrelation."""
         return 1.0 / float(self.shares @ self.shares) if self.is_weighted else float(len(self.shares))
 
     def warnings(self, n_effective: float) -> tuple[str, ...]:
@@ -256,7 +256,7 @@ class Draws:
 
 
 def _slices(chain: Integers) -> tuple[slice, ...]:
-    """Return the range of draws of each chain from their labels."""
+    """Return the range of draws of each chain, determined from the labels."""
     starts = [0, *(1 + np.flatnonzero(np.diff(chain))).tolist(), len(chain)]
     return tuple(slice(*ends) for ends in pairwise(starts))
 
@@ -295,7 +295,7 @@ def _are_sorted(shares: Floats) -> bool:
 
 
 def _shrinkage(logarithms: Floats) -> float:
-    """Return the largest decrease of log weights per draw; 0 without an increase."""
+    """Return the largest decrease of log weights per draw, or 0 without an increase."""
     peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0

@@ -1,8 +1,8 @@
 """Exceptions, warnings and functions that format messages.
 
 A message contains the value received, the allowed values and the remedy. The exit code of the command line is the
-`exit_code` of the error class. It is 2 for invalid usage, 3 for invalid input, 4 if no result could be certified, and
-70 for a bug in steinkit.
+`exit_code` of the error class. The exit code is 2 for invalid usage, 3 for invalid input, 4 if no result could be
+certified, and 70 for a bug in steinkit.
 
 Names in files may contain control characters, which could move the cursor or begin a new line. Therefore, control
 characters in messages are escaped.
@@ -252,7 +252,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         )
 
     def keep(self, **arrays: Any) -> None:
-        """Save the evidence and the given arrays in the temporary folder once.
+        """Save the evidence and the given arrays to the temporary folder, only once.
 
         Parameters
         ----------

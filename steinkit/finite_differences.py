@@ -25,7 +25,8 @@ Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
 # several modes. Entries that did not converge are computed again with a smaller initial step.
 _STARTS = tuple(2.0**-k for k in (0, 8, 16, 24, 32))
 _CONVERGED = 1e-6
-# The noise of the order-8 stencil is at most 16 (rounding error of the log density) / (largest step).
+# The noise of the order-8 stencil is at most 16 times the rounding error of the log density divided by the largest
+# step.
 _STENCIL_NOISE = 16.0
 _LOST = 1e-7  # values are discarded if rounding changes a shift by a larger fraction
 _BLOCK_FLOATS = 1 << 22
@@ -161,7 +162,7 @@ class DifferenceScore:
 
 
 def length_scales(points: Floats) -> Floats:
-    """Return the spread of each coordinate; if zero, the largest value or 1."""
+    """Return the spread of each coordinate; if zero, the largest absolute value or 1."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),

@@ -1,8 +1,8 @@
 """Conversion of JAX functions to vectorized functions in double precision.
 
 A function of a vector or a pytree is converted to a function of an array of shape (n, d). A pytree of arrays
-corresponds to the vector of the entries of its leaves, in the order of JAX (which sorts the keys of a dict) and in C
-order within each leaf. JAX is imported on first use.
+corresponds to the vector of the entries of its leaves, in JAX order (the keys of a dict are sorted) and in C order
+within each leaf. JAX is imported on first use.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
     def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
         return (weights * over_rows(theta, *rows)).sum()
 
-    axes = {True: (None,) * arrays, False: (0,) * arrays}  # keys: True if all states share one batch
+    axes = {True: (None,) * arrays, False: (0,) * arrays}  # the keys are True if all states share one batch
     values = {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()}
     slope = jax.grad(weighted_sum)
     slopes = {shared: jax.jit(jax.vmap(slope, (0, None, *of_rows))) for shared, of_rows in axes.items()}
@@ -118,7 +118,7 @@ def _padded_blocks(
 ) -> Iterator[tuple[bool, int, tuple[NDArray[Any], ...]]]:
     """Yield blocks of padded arrays.
 
-    Each block contains a flag that is True if states share rows, the number of rows, and the arrays.
+    Each item consists of a flag (True if all states share the same rows), the number of rows and the padded arrays.
     """
     shared = all(len(array) == 1 or array.strides[0] == 0 for array in batches)
     states = _power_of_two(len(thetas))
@@ -149,8 +149,8 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
 def _constants_explained() -> Iterator[None]:
     """Convert JAX errors about mixed precision to errors with an explanation.
 
-    If a compiled function uses NumPy arrays as global variables, JAX converts the arrays to single precision and then
-    uses these copies in double precision, too (observed in JAX 0.10). JAX arrays are converted correctly.
+    If a compiled function uses NumPy arrays as global variables, JAX converts the arrays to single precision and also
+    uses these copies in double-precision computations (observed in JAX 0.10). JAX arrays are converted correctly.
     """
     try:
         yield
@@ -252,7 +252,7 @@ class TreeCoordinates:
 def in_coordinates(
     like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
 ) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
-    """Return the dimension, the names, and the functions converted to vectors."""
+    """Return the dimension, the names and the functions of vectors."""
     if like is None:
         return dim, names, functions
     tree = TreeCoordinates.of(like)

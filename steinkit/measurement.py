@@ -24,7 +24,7 @@ _NOISE_UNKNOWN = "The values of exact samples are unknown, so the following may 
 
 @dataclass(frozen=True)
 class Term:
-    """Contribution of a coordinate to a discrepancy, or a value per coordinate.
+    """Contribution of a coordinate to a discrepancy, or the value of a coordinate.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Reference(Brief):
     def source(self) -> str:
         """Number and type of the samples.
 
-        For example, "5 independent samples", or "12 blocks of" followed by the run.
+        The text is, for example, "5 independent samples", or "12 blocks of" followed by the run.
         """
         n = len(self.lower)
         return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
@@ -157,7 +157,7 @@ class Reference(Brief):
         return "below" if upper < lowest else "within"
 
     def rank(self, lower: float, upper: float) -> str:
-        """Rank a bracket among the brackets of the samples.
+        """Rank a bracket among the brackets of the reference samples.
 
         If the rank is ambiguous, a range such as "the 2nd to 3rd smallest" is returned.
 

@@ -121,7 +121,7 @@ class Posterior(Target):
         self._dim_of_use: int | None = None
         self._compile: MakeTerms | None = None
         self._compiled_from: tuple[Any, Any] = ((), ())
-        self._compiled: CompiledTerms | None = None  # stored because its addresses may still be in use
+        self._compiled: CompiledTerms | None = None  # stored because the addresses may still be in use
 
     @classmethod
     def from_jax(  # type: ignore[override]
@@ -211,8 +211,8 @@ class Posterior(Target):
     def check_shapes(self, theta: ArrayLike) -> None:
         """Validate the results of every function on a few data points.
 
-        The functions are checked only once. The vectorized functions must agree with the functions for one parameter
-        vector.
+        The functions are checked only in the first call. The vectorized functions must agree with the functions for one
+        parameter vector.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Posterior(Target):
 
     @property
     def compiled_terms(self) -> CompiledTerms | None:
-        """Compiled terms used to run chains in compiled code, or None.
+        """Compiled terms used by samplers to run compiled chains, or None.
 
         The value is None if no compiled terms exist or if ``data`` or a function was replaced.
         """

@@ -1,4 +1,4 @@
-"""Base class of results, and statements in the text of results.
+"""Base class of results, and the statements used in their text.
 
 Statements are shown as paragraphs on a terminal and as questions with answers on a page. The terms "proved", "found"
 and "an estimate" for brackets are defined only in this module. Pages, figures and files are created by modules in
@@ -101,7 +101,7 @@ class Result(Displayed):
         raise NotImplementedError
 
     def statements(self) -> tuple[Statement, ...]:
-        """Return the statements in the text of the result.
+        """Return the statements that form the text of the result.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class Result(Displayed):
         return ()
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return settings, seeds, versions, hashes and commands.
+        """Return the settings, seeds, versions, hashes and commands.
 
         Returns
         -------
@@ -348,7 +348,7 @@ def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-UNVISITED = "A Stein discrepancy cannot detect a mode if no draw came near it."
+UNVISITED = "A Stein discrepancy cannot detect a mode if there are no draws near the mode."
 """Limitation of every Stein discrepancy."""
 
 REJECTED = "These draws do not come from the target"

@@ -151,7 +151,7 @@ class Sample(Displayed):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 hash of draws, weights, scores and labels; identical on all machines."""
+        """SHA-256 hash of draws, weights, scores and labels; the same on all machines."""
         digest = hashlib.sha256()
         for name in ("points", "weights", "scores", "chain", "draw"):
             values = getattr(self, name)
@@ -214,7 +214,7 @@ class Sample(Displayed):
                 row = carried[differ[0]]
                 raise InputError(
                     f"draws {first[group[row]] + 1} and {row + 1} are the same point but have different scores; "
-                    "compute the stored scores again"
+                    "recompute the stored scores"
                 )
         masses = np.ones(len(carried))
         if self.weights is not None:
@@ -256,7 +256,7 @@ class Sample(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class DistinctSample:
-    """The n distinct points with positive weight in a sample.
+    """Set of the n distinct points with positive weight in a sample.
 
     Attributes
     ----------
@@ -439,7 +439,7 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
 
 
 def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
-    """Return the ordered rows of each chain, and notes.
+    """Return the rows of each chain in order, and a list of notes.
 
     Returns
     -------
@@ -459,7 +459,7 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
         if len(np.unique(numbers)) < len(numbers):
             which = "the sample" if sample.chain is None else f"chain {labels[rows[0]]}"
             notes.append(
-                f"draw numbers of {which} repeat, so the given order was used; if there are several chains, label them"
+                f"draw numbers in {which} repeat, so the given order was used; if there are several chains, label them"
             )
         else:
             chains[k] = rows[np.argsort(numbers)]

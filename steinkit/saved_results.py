@@ -132,7 +132,7 @@ def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
         arrays = Archive(archive, name)
         state = json.loads(arrays[_DESCRIPTION].tobytes())
         if state.get("schema") != _SCHEMA:
-            raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; compute the result again")
+            raise ValueError(f"expected schema {_SCHEMA}, got {state.get('schema')}; recompute the result")
         found = _unpacked(state["result"], arrays)
     except SteinkitError:
         raise
@@ -201,7 +201,7 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
         raise ValueError(f"{name} is not a record of a result")
     made = object.__new__(record)
     if missing := {field.name for field in fields(made)} - kept.keys():
-        raise ValueError(f"{name} has no field {min(missing)}; compute the result again")
+        raise ValueError(f"{name} has no field {min(missing)}; recompute the result")
     for field in fields(made):
         object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
     return made

@@ -108,7 +108,7 @@ class ScoredSample:
 
     @cached_property
     def own_units(self) -> Units:
-        """Units given by the standard deviations of the draws."""
+        """Units defined by the standard deviations of the draws."""
         return Units.of("own", self.points)
 
     @cached_property

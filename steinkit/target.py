@@ -52,7 +52,7 @@ class TargetOptions(TypedDict, total=False):
 
 
 def require_target(target: object, *, optional: bool = False) -> None:
-    """Raise UsageError unless the argument is a target, or None where allowed.
+    """Raise UsageError unless the argument is a target (or None if optional).
 
     Raises
     ------
@@ -184,7 +184,7 @@ class Target:
 
     @property
     def cdf_accuracy(self) -> float:
-        """Error of F and relative error of its integrals in Wasserstein brackets.
+        """Error of F, and relative error of its integrals, used in Wasserstein brackets.
 
         The error of the integrals is relative to E|X - x|. The errors were measured for built-in families and are
         assumed for user functions.

@@ -1,4 +1,4 @@
-"""Assertions and checks for authors of samplers.
+"""Assertions and checks for sampler authors.
 
 `assert_draws_from` is an assertion for a test suite. `check_sampler` runs a sampler on targets with known moments. The
 targets cover typical difficulties: correlation, different scales, heavy tails, bounds, an edge that is not a bound,
@@ -374,7 +374,7 @@ def _checked(
     try:
         drawn = as_sample(sample(standard.target, start=standard.start.copy(), seed=seed, **options))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SteinkitWarning)  # the table shows the verdict
+            warnings.simplefilter("ignore", SteinkitWarning)  # the verdict is shown in the table
             found = verdict(drawn, standard.target, level=level, rng=seed)
     except Exception as error:  # errors in the user's sampler, or invalid draws
         return CheckedTarget(name, None, failure=f"{type(error).__name__}: {error}")

@@ -36,7 +36,8 @@ def ratio(value: float) -> str:
 def rounded_outwards(lower: float, upper: float) -> tuple[str, str]:
     """Format the bounds of a bracket, rounded outwards.
 
-    The number of digits exceeds the number of common leading digits by one. It is at least six and at most eight.
+    The number of digits exceeds the number of common leading digits by one. The number of digits is at least six and at
+    most eight.
     """
     digits = _digits(lower, upper)
     return _rounded(lower, digits, ROUND_FLOOR), _rounded(upper, digits, ROUND_CEILING)
@@ -97,7 +98,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """Capitalize the first letter of a text."""
+    """Capitalize the first letter of a string."""
     return text[:1].upper() + text[1:]
 
 

@@ -1,8 +1,8 @@
 """Units of the parameters in a discrepancy.
 
-A discrepancy in raw units depends on the unit of each parameter. For example, it changes if a length is converted from
-meters to miles. A discrepancy in standard units does not depend on the raw units. The transformation to standard units
-is
+A discrepancy in raw units depends on the unit of each parameter. For example, the discrepancy changes if a length is
+converted from meters to miles. A discrepancy in standard units does not depend on the raw units. The transformation to
+standard units is
 
     x -> (x - m) / sd,      score -> sd score,      bounds -> (bounds - m) / sd.
 
@@ -64,7 +64,7 @@ class Units(Brief):
 
     @classmethod
     def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
-        """Return the units of a sample; all forms of the argument are accepted.
+        """Return the units of a sample from any accepted form of the argument.
 
         Parameters
         ----------

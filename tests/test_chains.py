@@ -90,7 +90,7 @@ def test_repeated_draw_numbers_are_not_used():
     sample = sk.Sample(np.arange(8.0), draw=[0, 1, 2, 3, 0, 1, 2, 3])
     chains, notes = split_chains(sample)
     assert [rows.tolist() for rows in chains] == [list(range(8))]
-    assert "draw numbers of the sample repeat" in notes[0]
+    assert "draw numbers in the sample repeat" in notes[0]
     assert chain_diagnostics(sample).warnings == tuple(notes)
 
 
@@ -124,7 +124,7 @@ def test_a_constant_parameter_has_no_diagnostics():
     assert math.isnan(found.mcse_mean[1])
     assert found.sd[1] == pytest.approx(0.0, abs=1e-15)
     assert found.min_ess == found.bulk_ess[0]
-    assert "all draws of b are the same" in found.warnings[0]
+    assert "all draws of b are equal" in found.warnings[0]
 
 
 def test_weights_enter_moments_only():

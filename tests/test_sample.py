@@ -42,7 +42,7 @@ def test_a_sample_copies_its_arrays():
         ({"points": [1.0, 2.0], "scores": [1.0, np.inf]}, "scores: row 2, column 'x1' is inf"),
         ({"points": [1.0, 2.0], "weights": [1.0, -0.5]}, "row 2 is -0.5"),
         ({"points": [1.0, 2.0], "weights": [0.0, 0.0]}, "all weights are zero"),
-        ({"points": [1.0, 2.0], "weights": [1.0]}, "2 in all"),
+        ({"points": [1.0, 2.0], "weights": [1.0]}, "2 in total"),
         ({"points": [1.0, 2.0], "cost": [1.0, np.nan]}, "cost: row 2 is nan"),
         ({"points": [1.0, 2.0], "chain": [0.0, 0.5]}, "chain: row 2 is 0.5"),
         ({"points": [1.0], "draw": [1e300]}, r"draw: row 1 is 1e\+300"),

@@ -140,7 +140,7 @@ def test_flat_arrays_in_one_dimension():
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda x: -x[:, 0], r"must return an array of shape \(25, 3\).*returned \(25,\)"),
+        (lambda x: -x[:, 0], r"must return an array of shape \(25, 3\).*got \(25,\)"),
         (lambda x: np.where(x > 9.0, x, np.nan), "nan for parameter 'x1' at draw 1"),
         (lambda x: 1 / 0, "score raised ZeroDivisionError"),
     ],

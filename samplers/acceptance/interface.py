@@ -5,10 +5,10 @@ A Metropolis-Hastings step from theta proposes theta' and accepts it with a prob
     Delta = (N / T) mean_i l_i + offset,        l_i = log p(x_i | theta') - log p(x_i | theta),
     offset = log [rho(theta') q(theta | theta')] - log [rho(theta) q(theta' | theta)],
 
-where rho is the prior, q is the proposal density and T is the temperature. A test reads the data in stages. Its state
-consists of the number b of data points read so far and the mean and variance of the corresponding l_i. The test accepts
-the proposal if Delta exceeds a *level*. In each step, the level is computed from one uniform random number. If the data
-read so far do not determine the decision, the test requests more data.
+where rho is the prior, q is the proposal density and T is the temperature. A test reads the data in stages. The state
+of a test consists of the number b of data points read so far and the mean and variance of the corresponding l_i. The
+test accepts the proposal if Delta exceeds a *level*. In each step, the level is computed from one uniform random
+number. If the data read so far do not determine the decision, the test requests more data.
 
 **Exact tests** read all the data in a single stage:
 
@@ -236,7 +236,7 @@ class AcceptanceTest:
     def decide(self, stage: Stage) -> Decision:
         """Decide on the moves or request more data.
 
-        A test must decide if ``seen == size``.
+        A decision is required if ``seen == size``.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class MetropolisTest(_ExactTest):
 
 @dataclass(frozen=True)
 class BarkerTest(_ExactTest):
-    """Barker's test of 1965: accept with probability 1 / (1 + exp(-Delta)).
+    """Barker's test (1965): accept with probability 1 / (1 + exp(-Delta)).
 
     This test accepts less often than the Metropolis test. For example, it accepts half of the moves that leave the
     density unchanged. The test is unrelated to the gradient-based Barker proposal of Livingstone and Zanella (2022).
@@ -365,7 +365,7 @@ class BarkerTest(_ExactTest):
 
 @dataclass(frozen=True)
 class SequentialTest(AcceptanceTest):
-    """Approximate Metropolis test on growing batches, with error `epsilon`.
+    """Approximate Metropolis test on growing batches with error `epsilon`.
 
     A sequential test that reads all the data is identical to the Metropolis test because mean > mu_0 is equivalent to
     Delta > log u.

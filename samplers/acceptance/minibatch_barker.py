@@ -54,7 +54,7 @@ from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Dec
 
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
 
-# A smaller sigma requires more than 400 times as many data points as sigma = 1, and a very fine grid of atoms.
+# A smaller sigma requires a very fine grid of atoms and over 400 times the number of data points required by sigma = 1.
 _SMALLEST_SIGMA = 0.05
 # Below this value of sigma, the minimax error is smaller than the tolerance of linear programming solvers, at best
 # 1e-10.
@@ -64,7 +64,7 @@ _LARGEST_ATOM = 20.0  # the logistic distribution has a mass of 4e-9 beyond this
 _SPACING = 0.1
 _TAIL = 6.0  # the error is evaluated up to this number of standard deviations beyond the last atom
 _ERROR_UNIT = 1e-5  # unit of the error variable, which makes its size comparable to the weights
-_TOLERANCE = 1e-10  # tolerance of the linear program, the smallest that HiGHS accepts
+_TOLERANCE = 1e-10  # tolerance for the linear program, the smallest accepted by HiGHS
 _MASS_PENALTY = 1e3  # weight of the constraint "the masses sum to one" in the least-squares problem
 
 
@@ -225,7 +225,7 @@ def _least_squares(sigma: float) -> Correction:
 
 
 def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
-    """Return atoms y_j >= 0, and points x > 0 on a finer grid.
+    """Return atoms y_j >= 0 and points x > 0 on a finer grid.
 
     Convolving atoms at spacing h with a normal distribution leaves ripples of size exp(-2 pi^2 sigma^2 / h^2). For h =
     sigma, these ripples have a size of 3e-9.
@@ -250,7 +250,7 @@ def _half_logistic(x: Floats) -> Floats:
 
 
 def _as_correction(half_atoms: Floats, weights: Floats, sigma: float) -> Correction:
-    """Remove negative weights, normalize, mirror the atoms and compute the error."""
+    """Remove negative weights, normalize the rest and compute the error."""
     kept = weights > 0.0
     half, mass = half_atoms[kept], weights[kept] / weights[kept].sum()
     error = _largest_difference(half, mass, sigma)

@@ -1,4 +1,4 @@
-"""Compiled acceptance tests, for one or more chains.
+"""Compiled acceptance tests for one or more chains.
 
 A built-in test is represented by a `Rule`, which contains its kind and its options as plain numbers. The function
 `decide` calls `exceeds_level`, `sequential_t_test`, `minibatch_barker` or `concentration`, depending on the kind of
@@ -85,7 +85,7 @@ def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
 
 @array_kernel
 def decide(rule: Rule, stage: Stage) -> Any:
-    """Return if the test has ended, its decision and the size of the next stage."""
+    """Return the status and decision of a test, and the size of its next stage."""
     if rule.kind == Kind.AUSTERITY:
         threshold = rule.thresholds[stage.number] if stage.number < len(rule.thresholds) else math.inf
         return _sequential_t_test(stage, threshold, rule.batch)

@@ -238,7 +238,7 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
     following = np.append(fractions[1:], 1.0)
     steps = np.append(_step_deviations(fractions), 1.0)
     drift = np.sqrt(fractions / (1.0 - fractions))
-    inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and quadrature weights times g at these nodes
+    inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and weights times g at the nodes
     for j, (G, step) in enumerate(zip(thresholds, steps[:-1], strict=True)):
         c = math.sqrt(1.0 - step**2)
         reach = min(_FAR, (thresholds[j - 1] + _FAR * step) / c) if j else _FAR
@@ -485,7 +485,7 @@ class ConcentrationTest(SequentialTest):
 
     @property
     def constant_bound(self) -> float | None:
-        """The bound C if it is a number, and None otherwise."""
+        """Bound C if it is a number, and None otherwise."""
         return None if isinstance(self.bound, str) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:

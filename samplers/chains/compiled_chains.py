@@ -1,6 +1,6 @@
 """Driver that runs compiled chains one after another in blocks of steps.
 
-The draws are identical to those of the NumPy implementations in `run.Run` and `stochastic_langevin`.
+The draws are identical to the draws computed by the NumPy implementations in `run.Run` and `stochastic_langevin`.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class LangevinChains(CompiledChains):
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Return the costs, and the weights if they are recorded."""
+        """Return the costs and, if recorded, the weights."""
         # By equation 11 of Welling and Teh, the weight of theta_t is eps_t, the size of the step that starts at
         # theta_t.
         weights = {"weights": self.block.levels[1 : taken + 1]} if "weights" in self.recorder.columns else {}

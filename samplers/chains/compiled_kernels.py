@@ -1,7 +1,7 @@
 """Compiled Metropolis-Hastings and SGLD steps of one chain.
 
-The steps are the same as in `steinkit.samplers.chains.run` and `stochastic_langevin` and run in the same order. Each
-call runs one block of steps and continues from the state at the end of the previous call. The tests are defined in
+The steps and their order are the same as in `steinkit.samplers.chains.run` and `stochastic_langevin`. Each call runs
+one block of steps and continues from the state at the end of the previous call. The tests are defined in
 `steinkit.samplers.acceptance.rules`, and the moves in `steinkit.samplers.chains.gradients`. The functions described in
 `steinkit.compiled_terms` compute sums over the terms of a posterior, one slice at a time.
 """
@@ -190,7 +190,7 @@ def grad_log_prior(terms: Terms, theta: Floats, found: Floats) -> None:
 
 @array_kernel
 def log_ratios(terms: Terms, theta: Floats, proposed: Floats, count: int) -> None:
-    """Write the l_i of the first ``count`` rows to the buffer of values."""
+    """Write the l_i of the first ``count`` rows to the value buffer."""
     states = (terms.addresses[_TABLE], theta.ctypes.data, proposed.ctypes.data)
     call_at(terms.addresses[_RATIOS], (*states, terms.rows.ctypes.data, np.int64(count), terms.values.ctypes.data))
 
@@ -411,8 +411,8 @@ def judge(
     Return the outcome, the decision, the number of data points read, and the log likelihood.
 
     The tuple ``given`` contains the offset, the temperature, the level and the normal random number. The means and
-    squares of a slice are merged with those of the previous slices (Chan, Golub and LeVeque 1983). The values of a
-    slice are replaced by their squared deviations.
+    squares of a slice are merged with the means and squares of the previous slices (Chan, Golub and LeVeque 1983). The
+    values of a slice are replaced by their squared deviations.
     """
     values, state, proposed = terms.values, vectors[Vector.STATE], vectors[Vector.PROPOSED]
     count, number, size, mean, squares, likelihood, bound = 0, 0, plan.first_batch, 0.0, 0.0, 0.0, plan.bound
@@ -484,7 +484,7 @@ def advance_langevin(machine: Machine, block: Block) -> Outcome:
         end_reading(walk, 0)
         grad_log_prior(terms, state, prior)
         batch_gradient(terms, state, batch, data)
-        if plan.variates:  # replace the gradient of the minibatch at the mode by the gradient of all the data
+        if plan.variates:  # replace the minibatch gradient at the mode with the full gradient
             batch_gradient(terms, mode, batch, proposed)
             for j in range(len(state)):
                 data[j] = (data[j] - proposed[j]) + batch / plan.size * at_mode[j]

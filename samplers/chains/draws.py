@@ -112,7 +112,7 @@ class Draws(Displayed):
 
     @property
     def mean_batch_size(self) -> Floats | None:
-        """Mean number of data points per decision in each chain, None if not recorded."""
+        """Mean number of data points per decision in each chain, if recorded."""
         return None if self.batch_sizes is None else self._mean(self.batch_sizes)
 
     def to_sample(self) -> Sample:
@@ -306,7 +306,7 @@ class RunOptions:
     seed: int | Sequence[int] = 0
     start: ArrayLike | None = None
     progress: bool = False
-    seeds: tuple[int, ...] = field(init=False)  # derived from seed and chains
+    seeds: tuple[int, ...] = field(init=False)  # derived from `seed` and `chains`
 
     def __post_init__(self) -> None:
         if self.draws is None and self.budget is None:
@@ -398,7 +398,7 @@ _Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
 
 
 def takes_run_options(sampler: _Sampler) -> _Sampler:
-    """Replace ``**run`` in the signature of a sampler by the `RunOptions` fields."""
+    """Replace ``**run`` in the signature of a sampler with the `RunOptions` fields."""
     own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
     parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
     sampler.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]

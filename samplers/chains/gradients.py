@@ -70,7 +70,7 @@ class Proposal:
         return 0
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal random numbers that a move requires.
+        """Return the number of normal random numbers required for a move.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class RandomWalk(Proposal):
         object.__setattr__(self, "_scale", as_positive(self.proposal_scale, "proposal_scale"))
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal random numbers that a move requires.
+        """Return the number of normal random numbers required for a move.
 
         A move requires one number per coordinate.
 
@@ -346,7 +346,7 @@ class CustomProposal(Proposal):
             whole(self.width, "width", 1)
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of normal random numbers that a move requires.
+        """Return the number of normal random numbers required for a move.
 
         Parameters
         ----------
@@ -444,8 +444,8 @@ class BatchGradient:
     The state and the proposal use the same minibatch.
 
     If a mode is given, control variates are used. The minibatch gradient at the mode is then replaced by the gradient
-    of all the data. The minibatches come from a separate random order, which is independent of the data that the test
-    reads. If the acceptance test read the same data, it would not correct the error due to the minibatch.
+    of all the data. The minibatches come from a separate random order, which is independent of the data read by the
+    test. If the acceptance test read the same data, it would not correct the error due to the minibatch.
     """
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
@@ -481,7 +481,7 @@ class BatchGradient:
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Mode of a posterior used by control variates.
+    """Posterior mode used by control variates.
 
     Attributes
     ----------

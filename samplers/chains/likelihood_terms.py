@@ -25,11 +25,11 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Data of at most this number of floats are copied for each chain and evaluated by the functions for many chains.
+# Data sets up to this size (in floats) are copied for each chain and evaluated by the functions for many chains.
 _SMALL_DATA = 1 << 13
-# Number of floats in such copies held at once, and number of floats per block of larger data sets.
+# Number of floats held at once in such copies, and number of floats per block of larger data sets.
 _BLOCK_FLOATS = 1 << 18
-# Batches of at most this number of floats are evaluated at the states and the proposals in a single call.
+# Batches up to this size (in floats) are evaluated at the states and the proposals in a single call.
 _SHORT_BATCHES = 1 << 11
 
 
@@ -67,7 +67,7 @@ class PosteriorModel:
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
     def log_ratios(self, thetas: Floats, others: Floats, batches: tuple[Array, ...]) -> Floats:
-        """Compute the log likelihoods at ``thetas`` minus the ones at ``others``."""
+        """Compute log-likelihood differences between ``thetas`` and ``others``."""
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
@@ -111,7 +111,7 @@ class PosteriorModel:
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
         """Evaluate a function for each chain.
 
-        If a version of the function for many chains exists, it is used.
+        The version of the function for many chains is used if available.
         """
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:
@@ -255,7 +255,10 @@ def require_states(states: Floats, chains: Sequence[int] | Array, steps: Sequenc
     if math.isfinite(np.add.reduce(states, axis=None)) or np.isfinite(states).all():
         return
     row = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
-    text = f"{what} is {show_state(states[row])}, not finite: the chain diverged; use a smaller step or another start"
+    text = (
+        f"{what} is {show_state(states[row])}, which is not finite: the chain diverged; use a smaller step or another "
+        "start"
+    )
     raise failure(int(chains[row]), int(steps[row]), text)
 
 
@@ -327,7 +330,7 @@ def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """Check the shape of an array that a user's function returned."""
+    """Check the shape of an array returned by a user function."""
     array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
         raise InputError(f"`{name}` must return an array of shape {shape}; got {array.shape}")

@@ -19,8 +19,9 @@ place of bits (Black and Rogaway 2002). If q >= N, the transformation is repeate
 permutation of the N positions below N. With side = ceil(sqrt(N)), repetitions are rare.
 
 The number of lines was chosen by experiment. The experiment used sorted data with N = 33,600 and sections of half the
-data. The variability of the sections of an order was compared with random samples. It is up to 60 times as large with
-two lines and up to 1.3 times as large with four lines. With six lines, no difference was found in 20,000 orders.
+data. The variability of the sections of an order was compared with random samples. The variability is up to 60 times as
+large with two lines and up to 1.3 times as large with four lines. With six lines, no difference was found in 20,000
+orders.
 
 References
 ----------

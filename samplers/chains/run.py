@@ -1,8 +1,8 @@
 """Metropolis-Hastings chains with any proposal and any acceptance test.
 
 Each round advances every active chain by one step. The chain proposes a state, and its test reads data in stages until
-it decides. A chain ends when it reaches its number of draws or its budget. If all chains stopped at the same time, long
-tests would be interrupted, and the draws would be biased.
+it reaches a decision. A chain ends when it reaches its number of draws or its budget. If all chains stopped at the same
+time, long tests would be interrupted, and the draws would be biased.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Run:
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
         """Decide on the moves in these rows.
 
-        Return an array that marks the accepted moves, and the diagnostics.
+        Return a mask of the accepted moves, and the diagnostics.
 
         The tuple ``given`` contains the offset, the temperature, the level and the normal random number of each move.
         The moves in other rows are rejected without a test, and their diagnostics are NaN.

@@ -1,4 +1,4 @@
-"""Conversion of other packages' models and draws to targets and samples.
+"""Conversion of models and draws from other packages to targets and samples.
 
 There is one module per package. Each module obtains the free parameters of a model, their transforms to unconstrained
 space (`Parameter`), the log density in that space and the gradient of the log density. The log density includes log |J|
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_model(found: Any) -> Model | None:
-    """Convert a model from another package to a `Model` without importing it.
+    """Convert a model from another package without importing that package.
 
     Parameters
     ----------

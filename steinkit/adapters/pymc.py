@@ -468,7 +468,7 @@ def _in_functions_of_numpy() -> Any:
 
 
 def _data_as_constants(model: Any) -> dict[Any, Any]:
-    """Return the current values of `pymc.Data` and of dimension lengths."""
+    """Return the current values of `pymc.Data` containers and dimension lengths."""
     tensor, shared = _pytensor("tensor"), _pytensor("compile.sharedvalue")
     found = [*model.data_vars, *model.dim_lengths.values()]
     return {

@@ -334,7 +334,7 @@ class _Chain:
         columns = latent_columns(header)
         if columns is None or "lp__" not in header:
             raise InputError(
-                "the fit contains no gradients, because it used fixed_param or a PyStan version before 3; use "
+                "the fit contains no gradients, because it used fixed_param or a PyStan version older than 3; use "
                 "from_bridgestan, or a Sample and a Target"
             )
         if len(rows) != draws:

@@ -312,7 +312,7 @@ def _remedy(of_point: tuple[int, ...] | None, *texts: str) -> str:
 
 
 def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:
-    """Return PyTorch's bijection onto a constraint.
+    """Return the PyTorch bijection onto a constraint.
 
     Raises InputError if a draw does not satisfy the constraint.
     """

@@ -1,8 +1,8 @@
 """Base classes of the built-in targets and validation of target parameters.
 
-The densities use Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)). Near the mode, the density of a gamma,
-beta or Student t distribution is then a product of factors of order one for any parameters. In contrast, differences of
-log gamma functions lose ten digits if the parameters are about 1e6 [1]_.
+The densities use Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)). As a result, the density of a gamma, beta
+or Student t distribution near its mode is a product of factors of order one for any parameters. In contrast,
+differences of log gamma functions lose ten digits if the parameters are about 1e6 [1]_.
 
 References
 ----------
@@ -180,7 +180,8 @@ def log1p_minus(t: Floats) -> Floats:
 def as_numbers(value: ArrayLike, what: str) -> Floats:
     """Convert to a float64 array without NaN; raise UsageError if invalid.
 
-    The result is a copy, except for doubles in a memory-mapped file, which may not fit in memory.
+    The result is a copy. However, double-precision values in a memory-mapped file are not copied because they may not
+    fit in memory.
     """
     require_unmasked(value, what)
     try:

@@ -7,13 +7,14 @@ instructions:
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1
 
-Q and A are the minimax polynomials of degree nine for these ranges. They were computed by the Remez algorithm with
-sixty digits. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most 1.4e-18. The results
-have errors of one or two units in the last place. The following functions are computed from them without overflow:
+Q and A are the minimax polynomials of degree nine for these ranges. The coefficients were computed by the Remez
+algorithm with sixty digits. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most
+1.4e-18. The results have errors of one or two units in the last place. These polynomials give the following functions
+without overflow:
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 
-Differences between large, similar values of the former function are computed without loss of digits. NaN is preserved.
+Differences between large, similar values of the first function are computed without loss of digits. NaN is preserved.
 The results do not depend on the array length because full vectors and the remaining entries undergo the same
 operations.
 
@@ -272,7 +273,7 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
 
 @pointed_function(GRADIENT)
 def mixture_gradient(table: int, theta: int, rows: int, count: int, total: int, work: int) -> None:
-    """Compute the sum of each of the two gradient components.
+    """Compute the sums of the two gradient components.
 
     The components are (y - theta_1 - r theta_2) / v and r (y - theta_1 - theta_2) / v.
     """

@@ -349,7 +349,7 @@ class MixturePosterior(PosteriorFamily):
         return np.asarray(-exponent - 0.5 * n * math.log(2.0 * math.pi * v), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw from the prior and accept with probability L / max L."""
+        """Draw from the prior and accept each draw with probability L / max L."""
         bound = self._largest_log_likelihood
         kept: list[Floats] = []
         accepted = proposed = 0

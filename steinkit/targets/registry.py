@@ -444,7 +444,7 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
     if required == 0:
         try:
             made = found()
-        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error that is reported below
+        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error reported below
             made = None
         if isinstance(made, Target):
             return made
@@ -468,9 +468,9 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
 
 
 def _model(found: Any, path: Path, reference: str) -> Model | None:
-    """Return an attribute as a model, or None.
+    """Convert an attribute to a model, or return None if this is not possible.
 
-    Error messages of a model contain the reference.
+    Error messages from a model contain the reference.
     """
     try:
         with _explained(path):

@@ -362,7 +362,7 @@ class LassoRegression(LinearModel):
         The model is y_i = x_i / 2 + noise with variance 1/3. The x_i are uniform on (-1, 1) and scaled such that the
         sum of x_i^2 is N / 3. The noise is orthogonal to x, so the posterior does not depend on the seed. For N =
         10,000, the posterior has mode 0.005, mean 0.01004 and standard deviation 0.00699. The mode is close to the
-        discontinuity of the prior's score.
+        discontinuity in the score of the prior.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class LassoRegression(LinearModel):
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
         """Return sqrt(a), the means of both normals and the logs of their masses.
 
-        Entry 0 is for theta < 0, and entry 1 is for theta > 0. The dimension is one.
+        Entry 0 refers to theta < 0, and entry 1 to theta > 0. The dimension must be one.
         """
         from scipy.special import log_ndtr, logsumexp
 

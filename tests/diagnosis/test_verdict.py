@@ -299,7 +299,7 @@ def test_notes_of_the_preparation_are_warnings():
     noted = " ".join(sk.verdict(sample, sk.targets.Normal([0.0, 0.0])).warnings)
     assert "20 of 200 draws have weight zero" in noted
     assert "stored in the sample" in noted
-    assert "draw numbers of the sample repeat" in noted
+    assert "draw numbers in the sample repeat" in noted
 
 
 def test_outlier_has_a_warning():

@@ -209,7 +209,7 @@ def test_points_that_are_equal_in_units_are_merged():
     assert prepared.raw.scores[:, 0].tolist() == pytest.approx([4.0, 0.0, -1.0])
     assert prepared.raw.points.points[:, 0].tolist() == [0.0, 1.0, 3.0]
     assert prepared.points.inverse.tolist() == [0, 0, 1, 2]
-    assert "1 points are equal to others" in prepared.notes[-1]
+    assert "1 points are equal to other points" in prepared.notes[-1]
     found = sk.graph_stein_discrepancy(x, scores=scores, weights=weights, units=[2.0])
     assert len(found.sample) == len(found.g) == 3
     assert found.sample.weights @ found.test_function == pytest.approx(found.lower)
@@ -241,7 +241,7 @@ def test_units_round_trip_through_documents():
         (["a", "b"], sk.UsageError, "2 positive numbers"),
         ({"sd": [1.0, 2.0]}, sk.UsageError, 'item "scale"'),
         ({"kind": "mine", "scale": [1.0, 2.0]}, sk.UsageError, "own, reference, pilot, given, raw"),
-        ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "got units of mu, rho"),
+        ({"scale": {"mu": 1.0, "rho": 2.0}}, sk.InputError, "got units for mu, rho"),
     ],
 )
 def test_invalid_units_are_refused(units, error, fragment):
@@ -254,7 +254,7 @@ def test_invalid_units_are_refused(units, error, fragment):
 def test_unknown_names_are_refused():
     x = np.random.default_rng(0).standard_normal((20, 2))
     for names in ({1: 1.0, 2: 1.0}, {1: 1.0, "x2": 1.0}):
-        with pytest.raises(sk.InputError, match="got units of 1, "):
+        with pytest.raises(sk.InputError, match="got units for 1, "):
             sk.graph_stein_discrepancy(x, scores=-x, units={"scale": names})
 
 

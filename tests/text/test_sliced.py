@@ -30,7 +30,7 @@ def test_values_below_or_within_the_references_may_be_noise(result):
     assert "3.33 times the median" in summary_of(result, low)
     assert "may be sampling noise" in summary_of(result, high)
     assert "a low value alone does not prove" in summary_of(result, high)
-    assert "are not known, so the following" in summary_of(result)
+    assert "are unknown, so the following" in summary_of(result)
 
 
 def test_coordinates_are_compared_with_exact_samples(result):

@@ -219,7 +219,7 @@ def test_a_sample_that_stores_scores_needs_no_target():
         ),
         ({"target": sk.targets.Normal(0.0, dim=3)}, sk.InputError, "3 parameters .* got 2"),
         ({"scores": np.zeros((3, 1))}, sk.InputError, r"\(3, 2\); got \(3, 1\)"),
-        ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number per draw, 3 in all"),
+        ({"target": NORMAL, "weights": [1.0, 2.0]}, sk.InputError, "one number per draw, 3 in total"),
         ({"target": NORMAL, "dilation": 1.0}, sk.UsageError, r"dilation .* got 1"),
         ({"target": NORMAL, "dilation": np.nan}, sk.UsageError, r"dilation .* got nan"),
         ({"target": NORMAL, "graph": "knn"}, sk.UsageError, "'spanner' or 'complete'"),

@@ -261,10 +261,10 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
 
 
 def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, ...]]:
-    """Return the parameters of the target in its order, and a note on other columns.
+    """Return a sample in the parameter order of the target, and a note if needed.
 
-    Parameters are selected by name. If the sample has default names, it gets the names of the target. Other samples are
-    returned unchanged if they lack a parameter of the target.
+    Parameters are selected by name. The note lists the ignored columns. If the sample has default names, they are
+    replaced with the names in the target. A sample is returned unchanged if it lacks a parameter of the target.
     """
     names = None if target is None else target.names
     if names is None or names == sample.names:
@@ -279,7 +279,7 @@ def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, 
 
 
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Return the parameters of the target in its order; see `selected`."""
+    """Return a sample in the parameter order of the target; see `selected`."""
     return selected(sample, target)[0]
 
 

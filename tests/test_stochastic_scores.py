@@ -136,8 +136,8 @@ def test_multimodal_draws_are_rejected():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch": 1}, "from 2 to the number of data, 4000"),
-        ({"batch": 4001}, "from 2 to the number of data, 4000"),
+        ({"batch": 1}, "from 2 to the number of data points, 4000"),
+        ({"batch": 4001}, "from 2 to the number of data points, 4000"),
         ({"order": 3}, "order must be 1 or 2"),
     ],
 )

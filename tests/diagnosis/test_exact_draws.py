@@ -122,7 +122,7 @@ def test_resampled_points_count_once_with_their_multiplicity():
     counts = np.bincount(rows)
     assert len(found.points) == np.count_nonzero(counts)
     assert found.size == pytest.approx(600.0**2 / (counts.astype(float) @ counts))
-    assert "occur again" in found.disorder[0]
+    assert "reappear" in found.disorder[0]
     assert sk.verdict(pool[rows], NORMAL).p > 0.05
     assert sk.verdict(pool[rows] + np.array([0.5, 0.0]), NORMAL).p < 0.01
 

@@ -153,7 +153,8 @@ def test_a_class_that_is_exported_is_a_target(monkeypatch):
 def test_table_lists_every_target_once():
     table = targets.target_table()
     assert tuple(row[0] for row in table) == targets.target_names()
-    assert ("gamma", "shape [rate] [dim]", "Independent gamma coordinates on (0, inf), with mean shape / rate") in table
+    summary = "Independent gamma distributions on (0, inf) with mean shape / rate"
+    assert ("gamma", "shape [rate] [dim]", summary) in table
     assert all(summary and "\n" not in summary for _, _, summary in table)
 
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -87,9 +87,8 @@ class ChainDiagnostics(Measurement):
     ----------
     names : tuple of str
         Names of the parameters.
-    common : ndarray, shape (n_chains, n_draws, d)
-        Draws from which `bulk_ess`, `tail_ess`, `r_hat` and `mcse_mean` are computed. All chains are cut to the length
-        of the shortest.
+    sample : Sample
+        The draws, with weights and labels.
     mean, sd : ndarray, shape (d,)
         Weighted means and standard deviations of all draws.
     weight_ess : float
@@ -117,7 +116,7 @@ class ChainDiagnostics(Measurement):
     title: ClassVar[str] = "effective sample size"
 
     names: tuple[str, ...]
-    common: Floats
+    sample: Sample
     mean: Floats
     sd: Floats
     weight_ess: float
@@ -125,6 +124,28 @@ class ChainDiagnostics(Measurement):
     cost_per_draw: float | None
     moved: float | None
     warnings: tuple[str, ...]
+
+    @cached_property
+    def common(self) -> Floats:
+        """Draws for ESS, R-hat and the error of the mean, shape (n_chains, n_draws, d).
+
+        All chains are cut to the length of the shortest one.
+        """
+        chains, _ = split_chains(self.sample)
+        shortest = min(map(len, chains))
+        return self.sample.points[np.stack([rows[:shortest] for rows in chains])]
+
+    @cached_property
+    def quantiles(self) -> Floats:
+        """Weighted 5 % and 95 % quantiles, shape (2, d).
+
+        With equal weights, quantiles are interpolated linearly between draws.
+        """
+        points = self.sample.points
+        if not self.weighted:
+            return np.quantile(points, _TAILS, axis=0)
+        p = np.broadcast_to(self.sample.probabilities[:, None], points.shape)
+        return np.quantile(points, _TAILS, axis=0, method="inverted_cdf", weights=p)
 
     @property
     def n_chains(self) -> int:
@@ -318,7 +339,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
         moved = float(np.concatenate([(old != new).any(axis=1) for old, new in pairs]).mean())
     return ChainDiagnostics(
         names=sample.names,
-        common=sample.points[np.stack([chain[:common] for chain in chains])],
+        sample=replace(sample, scores=None, cost=None),
         mean=mean,
         sd=sd,
         weight_ess=weight_ess,

@@ -22,7 +22,7 @@ from steinkit.result import Displayed, named
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PER_DRAW = ("weights", "cost", "divergent", "energy")  # arrays with one number per draw
+PER_DRAW = ("weights", "cost", "log_q", "divergent", "energy", "tree_depth")  # arrays with one number per draw
 
 _LARGEST_WHOLE = 2.0**53  # largest absolute value below which doubles represent all integers
 
@@ -50,6 +50,11 @@ class Sample(Displayed):
         True if the Hamiltonian trajectory that ended in the draw diverged.
     energy : array_like, shape (n,), optional
         Hamiltonian at each draw, in units of the log density; see `steinkit.chains.bfmi`.
+    tree_depth : array_like of int, shape (n,), optional
+        Depth of the trajectory tree of NUTS that ended in the draw.
+    log_q : array_like, shape (n,), optional
+        Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. For
+        example, the approximation of a variational fit.
 
     Raises
     ------
@@ -74,6 +79,8 @@ class Sample(Displayed):
     names: tuple[str, ...]
     divergent: NDArray[np.bool_] | None
     energy: Floats | None
+    tree_depth: Integers | None
+    log_q: Floats | None
 
     def __init__(  # explicit because the parameters accept more types than the attributes
         self,
@@ -86,6 +93,8 @@ class Sample(Displayed):
         names: Sequence[str] | None = None,
         divergent: ArrayLike | None = None,
         energy: ArrayLike | None = None,
+        tree_depth: ArrayLike | None = None,
+        log_q: ArrayLike | None = None,
     ) -> None:
         rows, given = _rows(points, "points"), np.shape(points)
         n, dim = rows.shape
@@ -106,7 +115,7 @@ class Sample(Displayed):
                 raise InputError(f"scores must have the same shape as the points, {expected}; got {shape}")
             _refuse(gradients, ~np.isfinite(gradients), "scores", "drop or correct that draw", labels)
         columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
-        columns |= {"divergent": divergent, "energy": energy}
+        columns |= {"divergent": divergent, "energy": energy, "tree_depth": tree_depth, "log_q": log_q}
         values = {name: _column(column, name, n, layout) for name, column in columns.items()}
         for name, value in {"points": rows, "names": labels, "scores": gradients, **values}.items():
             object.__setattr__(self, name, value)
@@ -239,7 +248,7 @@ class Sample(Displayed):
         Parameters
         ----------
         **columns
-            New values of "weights", "scores", "names", "divergent" or "energy".
+            New values of "scores", "names", or arrays with one number per draw.
 
         Returns
         -------
@@ -387,6 +396,8 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
         float,
     ),
     "cost": (lambda column: ~np.isfinite(column), "expected a finite number", float),
+    "log_q": (lambda column: ~np.isfinite(column), "expected a finite number", float),
+    "tree_depth": (_not_whole, "expected a whole number of at most 2**53", int),
     "chain": (_not_whole, "expected a whole number of at most 2**53", int),
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),

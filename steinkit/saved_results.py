@@ -40,6 +40,7 @@ _RECORDS = {
     "Configuration": "sweeps.plan",
     "Drift": "diagnosis.bias.drift",
     "Feature": "discrepancy.moments",
+    "ImportanceWeights": "diagnosis.importance",
     "LargeSlice": "discrepancy.sliced_goodness_of_fit",
     "Measured": "sweeps.cells",
     "MissedMode": "diagnosis.missed_modes",

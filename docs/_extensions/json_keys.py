@@ -49,7 +49,7 @@ target, measures = "--target mixture-posterior", "graph --measure moments --meas
 lines = {
     "made": f"sample sgld {target} --step-size 5e-3 --batch-size 5 --draws 60 --chains 2 -o a.csv",
     "score": f"score a.csv {target} --matters 0.1 --measure {measures}",
-    "judge": f"verdict examples/data/metropolis.csv {target}",
+    "judge": f"verdict examples/data/metropolis.csv {target} --table",
     "repair": "repair examples/data/sgld_nodal.csv --target logistic-posterior -o repaired.csv",
     "compare": f"compare a.csv examples/data/sgld_5e-2.csv {target} --measure moments --measure ess",
     "curve": f"curve a.csv {target} --measure moments",

@@ -137,7 +137,13 @@ def _threshold(request: Request) -> float:
     shared.seed_option,
     shared.max_seconds_option,
 )
-@option_group("Output", shared.all_option, shared.json_option, shared.save_option)
+@option_group(
+    "Output",
+    option("--table", is_flag=True, help="Print quantiles, MCSE, ESS and R-hat with the biases."),
+    shared.all_option,
+    shared.json_option,
+    shared.save_option,
+)
 def verdict(files: tuple[str, ...], **options: Any) -> int:
     """Test whether the draws in each FILE ('-': standard input) come from a target.
 
@@ -153,10 +159,10 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     alpha = options["fail_if_biased"]
     judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
     judged = [_judge(file, judging, options) for file in files]
-    document = {"verdicts": [each.to_dict() for each in judged], "version": __version__}
+    document = {"verdicts": [each.to_dict(table=options["table"]) for each in judged], "version": __version__}
     notes = [f"{each.name}: {note}" if len(files) > 1 else note for each in judged for note in each.warnings]
     only = judged[0].verdict if len(judged) == 1 else None
-    deliver(options, document, lambda: _report(judged, options["everything"]), notes, result=only)
+    deliver(options, document, lambda: _report(judged, options["everything"], options["table"]), notes, result=only)
     found = {each.file: each.verdict for each in judged}
     _say_next(found, options)
     codes = set()
@@ -181,12 +187,14 @@ class _Judged(NamedTuple):
     def name(self) -> str:
         return files_label((self.file,))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, table: bool) -> dict[str, Any]:
+        rows = {} if self.verdict is None or not table else {"parameters": self.verdict.parameters.rows()}
         return {
             "file": self.file,
             "sample": sample_document(self.sample),
             "verdict": self.verdict and self.verdict.to_dict(),
             "unjudged": self.unjudged,
+            **rows,
             "warnings": [*self.warnings],
         }
 
@@ -198,7 +206,7 @@ def _judge(file: str, judging: Judging, options: Options) -> _Judged:
     return _Judged(file, sample, found.verdict, found.unjudged, (*notes, *found.notes))
 
 
-def _report(judged: list[_Judged], everything: bool) -> str:
+def _report(judged: list[_Judged], everything: bool, diagnostics: bool) -> str:
     """Return the verdicts as text and tables."""
     found = {each.name: each.verdict for each in judged}
     blocks = [verdicts_table(found, "largest bias").text(("sample", "verdict"))] if len(judged) > 1 else []
@@ -206,7 +214,9 @@ def _report(judged: list[_Judged], everything: bool) -> str:
         ess = f", ESS {each.verdict.ess_text}" if each.verdict is not None and each.verdict.ess_text else ""
         head = f"{each.name}: {count(len(each.sample), 'draw')}, {count(each.sample.dim, 'parameter')}{ess}"
         listed = everything or len(judged) == 1
-        text, *rows = verdict_blocks(each.verdict, each.unjudged, everything=everything, table=listed)
+        text, *rows = verdict_blocks(
+            each.verdict, each.unjudged, everything=everything, table=listed, diagnostics=diagnostics
+        )
         blocks += [one_line(head), text, *rows]
     known = [verdict for verdict in found.values() if verdict is not None]
     if known and not everything:

@@ -1,8 +1,8 @@
 """Interpretation of the columns of a table in a file or a data frame.
 
-``weight``, ``cost``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the coordinate NAME.
-Columns that samplers add to the draws are interpreted as labels or are ignored. All other columns are coordinates, in
-the order of the table.
+``weight``, ``cost``, ``log_q``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the
+coordinate NAME. Columns that samplers add to the draws are interpreted as labels or are ignored. All other columns are
+coordinates, in the order of the table.
 
 The R packages posterior, cmdstanr and tidybayes number the draws in the columns ``.chain``, ``.iteration`` and
 ``.draw``. CmdStanPy uses ``chain__``, ``iter__`` and ``draw__``. Stan reserves names that end in ``__``. The function
@@ -32,9 +32,25 @@ from steinkit.sample import Floats, Integers, Sample
 
 LABELS = ("chain", "draw")
 SCORE = "score:"
-DIAGNOSTICS = {"divergent__": "divergent", "energy__": "energy"}
-"""Diagnostic columns of Stan, with the corresponding attributes of `Sample`."""
-PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", **DIAGNOSTICS}
+DIAGNOSTICS = {
+    "divergent__": "divergent",
+    "energy__": "energy",
+    "treedepth__": "tree_depth",
+    "lp_approx__": "log_q",
+    "log_g__": "log_q",
+}
+"""Diagnostic columns of Stan, with the corresponding attributes of `Sample`.
+
+Pathfinder writes the log density of its approximation as ``lp_approx__``, and ADVI as ``log_g__``.
+"""
+PER_DRAW_COLUMNS = {
+    "weight": "weights",
+    "cost": "cost",
+    "log_q": "log_q",
+    "divergent__": "divergent",
+    "energy__": "energy",
+    "treedepth__": "tree_depth",
+}
 """Columns with one number per draw, with the corresponding attributes of `Sample`."""
 
 _ROW = "row names"
@@ -43,6 +59,8 @@ _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # St
 _LABELS = {  # if a header has several of these names, the first one is used
     "divergent": ("divergent__", "diverging"),
     "energy": ("energy__",),
+    "tree_depth": ("treedepth__",),
+    "log_q": ("lp_approx__", "log_g__"),
     "chain": (".chain", "chain__"),
     "draw": (".iteration", "draw__", "iter__", ".draw"),
 }
@@ -180,7 +198,7 @@ def lay_out(
             taken[weights] = "weights"  # said with the rest
         if selection.is_joined and LIKELIHOOD in taken.values():
             raise InputError(f"{source}: {_SCALED_SEPARATELY}")
-        meanings = {"chain": "chain", "draw": "draw", "cost": "cost"} | taken
+        meanings = {"chain": "chain", "draw": "draw", "cost": "cost", "log_q": "log_q"} | taken
         meanings |= {} if weights is None else {weights: "weights"}
     require_distinct(header, source, unnamed=0 if "" in taken else None)
     position = {name: k for k, name in enumerate(header)}

@@ -185,7 +185,7 @@ class NamedDraws:
     chain, draw : ndarray of int, shape (chains * draws,), optional
         Chain label and draw label of each draw.
     per_draw : dict of str to ndarray, shape (chains * draws,)
-        The attributes ``weights``, ``cost``, ``divergent`` and ``energy`` of `Sample`.
+        Attributes of `Sample` with one number per draw, such as ``weights`` and ``divergent``.
     unlabelled : collection of str
         Parameters with default labels. Labels of a model are assigned to them by position.
     """

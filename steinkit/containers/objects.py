@@ -27,7 +27,7 @@ LABELS_MARK = "steinkit_labels"
 PER_DRAW_MARK = "steinkit_reserved"
 """Attribute of datasets written by steinkit that lists the variables other than parameters."""
 _POSTERIOR, _STATS = "posterior", "sample_stats"
-_STATISTICS = {"diverging": "divergent", "energy": "energy"}
+_STATISTICS = {"diverging": "divergent", "energy": "energy", "tree_depth": "tree_depth"}
 """Sampler statistics of ArviZ, with the corresponding attributes of `Sample`."""
 
 
@@ -107,7 +107,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
     """Return the draws of a Dataset.
 
     ``source`` is the name of the dataset in messages. If the variable ``diverging`` has one entry per draw,
-    ``diverging`` and ``energy`` are treated as sampler statistics.
+    ``diverging``, ``energy`` and ``tree_depth`` are treated as sampler statistics.
     """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]

@@ -40,6 +40,7 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import rows_after_burn_in
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import moment_findings, p_value_beyond, ranked, shape_findings
+from steinkit.diagnosis.importance import importance_weights
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of, untested
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
@@ -51,7 +52,7 @@ from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cau
 from steinkit.finding import Finding
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
-from steinkit.sample import Integers
+from steinkit.sample import Integers, Sample
 from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.units import require_variation
@@ -77,6 +78,7 @@ def verdict(
     scores: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
+    log_q: ArrayLike | str | None = None,
     level: float = 0.01,
     matters: float | None = None,
     looks: int = 1,
@@ -101,6 +103,10 @@ def verdict(
         states the assumed order of the draws.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; those of the target by default.
+    log_q : array_like, shape (n,), or str, optional
+        Log density of the approximation that generated the draws, up to a constant, in the coordinates of the draws, or
+        the name of the column that contains it. The default is `Sample.log_q`. With a log density of the target, it
+        yields the Pareto k of importance sampling and reweighted moments (`Verdict.importance`).
     level : float
         Draws are rejected if the p-value is at most `level`. The default is .01.
     matters : float, optional
@@ -145,6 +151,8 @@ def verdict(
     (True, ('x3',), 'too wide')
     """
     require_sensible(level, matters, looks)
+    if log_q is not None:
+        draws = _with_log_q(as_sample(draws), log_q)
     batches: BatchScores | None = None
     require_target(target, optional=True)
     functions = {} if target is None else target.functions
@@ -190,6 +198,7 @@ def verdict(
     if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
         findings = () if invariance.finding is None else (invariance.finding,)
     bias, no_bias = _bias(prepared, functions, standardised, modes, invariance, rng if is_rejected else None)
+    importance, no_importance = importance_weights(prepared)
     late = None
     if support is None and not laid_out.is_weighted and looks * corrected.get("modes", 1.0) > level:
         late = rows_after_burn_in(standardised, level / looks)
@@ -204,6 +213,7 @@ def verdict(
         *no_kernel_test,
         *no_modes,
         *_invariance_notes(invariance),
+        *no_importance,
         *(no_bias if is_rejected else ()),
     )
     diagnosed = chain_diagnostics(prepared.given)
@@ -232,11 +242,20 @@ def verdict(
         sliced=sliced,
         names=names,
         bias=bias,
+        importance=importance,
         draws=len(prepared.given),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
+    """Return the sample with log q from an array or from the column of that name."""
+    if not isinstance(log_q, str):
+        return sample.with_columns(log_q=np.ravel(log_q))
+    values = sample.select([log_q]).points[:, 0]
+    return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values)
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:

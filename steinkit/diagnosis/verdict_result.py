@@ -11,7 +11,9 @@ from typing import Any
 from steinkit.chains import LOW_BFMI, ChainDiagnostics
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.importance import ImportanceWeights
 from steinkit.diagnosis.invariance import InvarianceTest
+from steinkit.diagnosis.parameter_table import ParameterTable
 from steinkit.discrepancy.bounded_features import BoundedMoments
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
@@ -162,6 +164,9 @@ class Verdict(Result):
     bias : BiasEstimate or None
         Estimated biases of means and standard deviations. None if there are fewer draws than coordinates, or if the
         scores have the opposite sign.
+    importance : ImportanceWeights or None
+        Pareto-smoothed importance weights. None if the log density of the approximation is not given; see
+        `Sample.log_q`.
     draws : int
         Number of draws.
     score_noise : float or None
@@ -202,6 +207,7 @@ class Verdict(Result):
     sliced: SlicedSteinTest
     names: tuple[str, ...]
     bias: BiasEstimate | None
+    importance: ImportanceWeights | None
     draws: int
     score_noise: float | None
     hiding: tuple[str, ...]
@@ -272,6 +278,22 @@ class Verdict(Result):
         return None if self.diagnostics.weighted else self.diagnostics.mixed
 
     @property
+    def tree_depth(self) -> int | None:
+        """Largest depth of a trajectory tree of NUTS; None if it is not recorded."""
+        depths = self.diagnostics.sample.tree_depth
+        return None if depths is None else int(depths.max())
+
+    @property
+    def pareto_k(self) -> float | None:
+        """The Pareto k of the importance ratios; None if `importance` is None."""
+        return None if self.importance is None else self.importance.pareto_k
+
+    @property
+    def parameters(self) -> ParameterTable:
+        """Moments, diagnostics and biases of each parameter, computed on access."""
+        return ParameterTable(self.diagnostics, self.bias, self.known_bias, self.importance)
+
+    @property
     def known_bias(self) -> BiasEstimate | None:
         """`bias` if there are enough draws and a reliable estimate; otherwise None."""
         return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
@@ -316,7 +338,9 @@ class Verdict(Result):
             The sentences, without warnings.
         """
         sizes = self._sizes if with_sizes else " ".join([] if self.bias is None else self.bias.not_known())
-        return [each for each in (self._trajectories, *self._head, self._mixing, sizes, self._relevance) if each]
+        weights = "" if self.importance is None else self.importance.sentence
+        found = (self._trajectories, *self._head, self._mixing, sizes, self._relevance, weights)
+        return [each for each in found if each]
 
     @property
     def modes_sentence(self) -> str:
@@ -376,6 +400,83 @@ class Verdict(Result):
         text = running_text([*self.statements(), *cautioned(self.warnings)])
         return text if self.known_bias is None else f"{text}\n\n{self.known_bias.table()}"
 
+    def table(self, most: int | None = None) -> str:
+        """Return a text table of all parameters, with the largest biases first.
+
+        Parameters
+        ----------
+        most : int, optional
+            Number of rows; all by default.
+
+        Returns
+        -------
+        str
+            Mean, sd, 5 % and 95 % quantiles, MCSE, ESS, R-hat, corrected mean and biases, and a note on divergences,
+            tree depth and energy if they are recorded. Moments and quantiles are weighted if the draws are weighted.
+
+        Examples
+        --------
+        >>> import numpy as np, steinkit as sk
+        >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2)) + [0.5, 0.0]
+        >>> table = sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).table()
+        >>> table.splitlines()[0].split()[:5]
+        ['quantity', 'mean', 'sd', '5%', '95%']
+        """
+        return self.parameters.text(most)
+
+    def to_frame(self) -> Any:
+        """Return the parameters as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            One row per parameter, in their order, followed by the functions of the target. The columns are ``mean``,
+            ``sd``, ``q5``, ``q95``, ``mcse_mean``, ``ess_bulk``, ``ess_tail``, ``r_hat``, ``corrected_mean``,
+            ``corrected_sd``, ``mean_bias``, ``mean_margin``, ``sd_bias`` and ``sd_margin``; see `BiasEstimate` for the
+            units. With `importance`, there are also ``psis_mean`` and ``psis_sd``. Values that are not known are NaN.
+            Polars is used if pandas is not installed.
+
+        Raises
+        ------
+        MissingDependencyError
+            If neither pandas nor Polars is installed.
+
+        Examples
+        --------
+        >>> import numpy as np, steinkit as sk
+        >>> draws = np.random.default_rng(0).standard_normal((1000, 2)) + [0.5, 0.0]
+        >>> frame = sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).to_frame()
+        >>> bool(frame.loc["x1", "mean_bias"] > 0.3)
+        True
+        """
+        return self.parameters.frame()
+
+    def to_datatree(self) -> Any:
+        """Return the parameters as a node for an ArviZ DataTree.
+
+        Returns
+        -------
+        xarray.DataTree
+            The columns of `to_frame` as variables with the dimension ``parameter``. The attributes are the label, the
+            p-value, and the number of divergences, the tree depth, E-BFMI and Pareto k if they are known. To add the
+            node to the data of a fit, use ``idata["verdict"] = found.to_datatree()``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If xarray is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, steinkit as sk
+        >>> draws = np.random.default_rng(0).standard_normal((1000, 2)) + [0.5, 0.0]
+        >>> tree = sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).to_datatree()
+        >>> tree.attrs["label"], dict(tree.sizes)
+        ('biased', {'parameter': 2})
+        """
+        shown = ("label", "p", "divergent", "tree_depth", "bfmi", "pareto_k")
+        return self.parameters.tree({name: getattr(self, name) for name in shown})
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as ``steinkit score --json`` prints it under "verdict".
 
@@ -386,8 +487,8 @@ class Verdict(Result):
         """
         before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
         after = (
-            "divergent", "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters",
-            "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+            "divergent", "bfmi", "tree_depth", "pareto_k", "draws", "effective_draws", "enough_draws", "burn_in",
+            "matters", "p_matters", "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
         )  # fmt: skip
         of_chains = self.diagnostics
         found = {

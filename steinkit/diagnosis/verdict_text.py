@@ -14,7 +14,12 @@ WORST = 10
 
 
 def verdict_blocks(
-    found: Verdict | None, unjudged: str | None, *, everything: bool = False, table: bool = True
+    found: Verdict | None,
+    unjudged: str | None,
+    *,
+    everything: bool = False,
+    table: bool = True,
+    diagnostics: bool = False,
 ) -> list[str]:
     """Return the paragraphs of a verdict for a terminal.
 
@@ -27,13 +32,18 @@ def verdict_blocks(
         Include all findings, limits, tests and biases.
     table : bool
         Include a table of the estimated biases.
+    diagnostics : bool
+        Include the table of moments, diagnostics and biases instead; see `Verdict.table`.
     """
     if found is None:
         return [filled(unjudged_sentence(unjudged))] if unjudged else []
     bias = found.known_bias if table else None
     lines = map(filled, found.sentences(with_sizes=bias is None))
     text = running_text(found.statements()) if everything else "\n".join(lines)
-    return [text] if bias is None else [text, bias.table(None if everything else WORST)]
+    most = None if everything else WORST
+    if diagnostics:
+        return [text, found.table(most)]
+    return [text] if bias is None else [text, bias.table(most)]
 
 
 def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main finding") -> Table:

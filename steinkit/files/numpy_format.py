@@ -1,9 +1,9 @@
 """Reading and writing of NumPy files.
 
 An NPZ file contains one array per parameter, or the array ``points`` of shape (n,), (n, d) or (chains, draws, d) and,
-optionally, ``weights``, ``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``divergent`` and ``energy``. Arrays with
-one number per draw have shape (n,), or (chains, draws) if ``points`` has three dimensions. An NPY file contains only
-the points. Python objects are never unpickled.
+optionally, ``weights``, ``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``log_q``, ``divergent``, ``energy`` and
+``tree_depth``. Arrays with one number per draw have shape (n,), or (chains, draws) if ``points`` has three dimensions.
+An NPY file contains only the points. Python objects are never unpickled.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from steinkit.containers.columns import ALL, Selection, choose, weight_column, w
 from steinkit.containers.reading import from_mapping
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.streams import damage_reported, require_size
-from steinkit.sample import Sample, default_names, rectangle
+from steinkit.sample import PER_DRAW, Sample, default_names, rectangle
 
 _DAMAGED, _REMEDY = "is not a valid NumPy file", "write arrays of numbers with numpy.savez or numpy.save"
-_ENTRIES = ("points", "scores", "weights", "cost", "chain", "draw", "names", "divergent", "energy")
+_ENTRIES = ("points", "scores", "chain", "draw", "names", *PER_DRAW)
 
 
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:

@@ -2,8 +2,9 @@
 
 Column names are converted to the names of Stan's interfaces: ``theta.1`` to ``theta[1]``, ``Sigma.1.2`` to
 ``Sigma[1,2]`` and ``pair:1.2`` to ``pair.1[2]``. Columns with names that end in ``__``, such as ``lp__``, are
-diagnostics, and only ``divergent__`` and ``energy__`` are read. All other columns are coordinates, including
-transformed parameters and generated quantities.
+diagnostics. Only the divergences, energies, tree depths and the log density of an approximation (``lp_approx__`` of
+Pathfinder and ``log_g__`` of ADVI) are read. All other columns are coordinates, including transformed parameters and
+generated quantities.
 
 The diagnostic file of a sampler contains unconstrained draws and gradients. For every coordinate ``tau``, it has
 columns with the value ``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, where
@@ -11,7 +12,8 @@ log p includes the log Jacobian of the transforms. Such a file is read as a samp
 named ``unconstrained tau``, because the file does not state the transforms.
 
 Warm-up draws (``save_warmup``) are skipped. The first row of a file from variational inference is skipped as well,
-because it is the mean of the approximation.
+because it is the mean of the approximation. Pathfinder with several paths resamples its draws, which therefore do not
+have the log density in ``lp_approx__``. In this case, the column is ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from steinkit.containers.columns import (
     sample_from_table,
     weight_column,
 )
-from steinkit.errors import InputError
+from steinkit.errors import InputError, ReadingWarning, warn_user
 from steinkit.files.csv_format import open_table
 from steinkit.sample import Floats, Sample
 
@@ -55,7 +57,7 @@ def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
         If the file contains no draws after warm-up, or a value is not a finite number.
     """
     found = read_stan_file(data, source)
-    layout = _lay_out(found.header, source, selection)
+    layout = _lay_out(found.header, source, selection, found.resampled)
     sample = sample_from_table(found.values, layout, source, lambda row: f"line {found.lines[row]}")
     # the file contains gradients of the potential energy, -log p
     return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
@@ -72,11 +74,14 @@ class StanFile(NamedTuple):
         Values without warm-up draws.
     lines : list of int
         Line number of each row in the file.
+    resampled : bool
+        True if Pathfinder resampled the draws with importance weights.
     """
 
     header: list[str]
     values: Floats
     lines: list[int]
+    resampled: bool
 
 
 def read_stan_file(data: bytes, source: str) -> StanFile:
@@ -96,7 +101,9 @@ def read_stan_file(data: bytes, source: str) -> StanFile:
             f"{source}: expected draws after {skipped} rows of warm-up or of the approximation's mean, got "
             f"{len(values)} rows in all"
         )
-    return StanFile(table.header, values[skipped:], lines[skipped:])
+    paths = settings.get("num_paths", "1") if settings.get("method") == "pathfinder" else "1"
+    resampled = paths != "1" and settings.get("psis_resample", "1") not in ("0", "false")
+    return StanFile(table.header, values[skipped:], lines[skipped:], resampled)
 
 
 def _rows_before_draws(settings: dict[str, str], source: str) -> int:
@@ -111,7 +118,7 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
     return -(-int(warmup) // int(thin))  # Stan keeps iterations 0, thin, 2 thin, ...
 
 
-def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
+def _lay_out(header: list[str], source: str, selection: Selection, resampled: bool) -> Columns:
     if header[0] == "lp__" and all(name.startswith("g_") for name in header[1:]):
         raise InputError(
             f"expected draws in {source}, got the output of CmdStan's log_prob, which contains only gradients"
@@ -119,6 +126,13 @@ def _lay_out(header: list[str], source: str, selection: Selection) -> Columns:
     names = [readable(name) for name in header]
     # Stan reserves only names that end in "__", so a parameter called weight is a coordinate
     meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
+    if resampled:
+        meanings["lp_approx__"] = ""
+        warn_user(
+            f"{source}: Pathfinder has resampled the draws, so their importance ratios are not known. To compute the "
+            "Pareto k, run Pathfinder with psis_resample=0 or num_paths=1",
+            ReadingWarning,
+        )
     weights = weight_column(names, source, selection, None)
     named = names.copy()
     if (latent := latent_columns(header)) is not None:

@@ -207,8 +207,8 @@ def test_document_is_json_with_stable_keys():
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
         "decided_by", "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
-        "bfmi", "draws", "effective_draws", "enough_draws", "burn_in", "matters", "p_matters", "findings",
-        "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
+        "bfmi", "tree_depth", "pareto_k", "draws", "effective_draws", "enough_draws", "burn_in", "matters",
+        "p_matters", "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["findings"][0]) == ["kind", "parameters", "direction", "z", "size", "source", "explained_by"]
 

@@ -311,4 +311,4 @@ def _sample_of(prepared: ScoredSample, rows: Integers, run: ExactRun) -> Sample:
     order = np.argsort(rows, kind="stable")
     points, scores, names = run.points[order], run.scores()[order], prepared.points.names
     given = prepared.given[rows[order]]
-    return replace(given, points=points, scores=scores, cost=None, divergent=None, energy=None, names=names)
+    return Sample(points, given.weights, scores, chain=given.chain, draw=given.draw, names=names)

@@ -1,0 +1,133 @@
+"""Pareto-smoothed importance sampling of draws from an approximation."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import steinkit as sk
+
+FITS = Path(__file__).parents[1] / "data" / "stan_fits"
+
+
+def narrow(n, variance, seed=0):
+    """Draws of N(0, 1), their log density, and a wider target; the ratios have the Pareto k 1 - 1 / variance."""
+    draws = np.random.default_rng(seed).standard_normal((n, 1))
+    return draws, -0.5 * draws[:, 0] ** 2, sk.targets.Normal([0.0], variance)
+
+
+@pytest.mark.parametrize(("variance", "reliable"), [(1.25, True), (2.0, True), (10.0, False)])
+def test_pareto_k_is_the_tail_index_of_the_ratios(variance, reliable):
+    ks = []
+    for seed in range(10):
+        draws, log_q, target = narrow(4000, variance, seed)
+        found = sk.verdict(draws, target, log_q=log_q)
+        ks.append(found.pareto_k)
+    assert np.mean(ks) == pytest.approx(1.0 - 1.0 / variance, abs=0.15)
+    assert found.importance.reliable == reliable
+    assert found.to_dict()["pareto_k"] == found.pareto_k
+
+
+def test_weights_and_k_are_those_of_arviz():
+    # arviz_stats.base.array_stats.psislw(-ratios), arviz-stats 0.8.0
+    x = np.random.default_rng(7).standard_normal(200)
+    target = sk.Target(lambda x: 0.8 * x + 0.1, log_density=lambda x: 0.4 * x[:, 0] ** 2 + 0.1 * x[:, 0], dim=1)
+    found = sk.verdict(x, target, log_q=np.full(200, 3.0))
+    assert found.pareto_k == pytest.approx(0.46786714, rel=1e-7)
+    first = [-5.707004015836536, -5.6415535242598605, -5.704480796522381]
+    np.testing.assert_allclose(np.log(found.importance.weights[:3]), first, rtol=1e-9)
+
+
+def test_reweighted_moments_are_those_of_the_target():
+    draws = np.random.default_rng(0).standard_normal((20_000, 2))
+    target = sk.targets.Normal([0.5, 0.0], [1.0, 0.5])
+    found = sk.verdict(draws, target, log_q=-0.5 * (draws**2).sum(axis=1))
+    frame = found.to_frame()
+    np.testing.assert_allclose(frame["psis_mean"], [0.5, 0.0], atol=0.03)
+    np.testing.assert_allclose(frame["psis_sd"], np.sqrt([1.0, 0.5]), rtol=0.03)
+    np.testing.assert_allclose(found.importance.moved, [-0.5, 0.0], atol=0.05)
+    assert "PSIS mean" in found.table()
+
+
+def test_draws_of_the_target_have_equal_weights():
+    draws = np.random.default_rng(0).standard_normal((500, 2))
+    target = sk.targets.Normal([0.0, 0.0])
+    found = sk.verdict(draws, target, log_q=target.log_density(draws) + 2.0)
+    assert found.pareto_k == -np.inf
+    assert found.to_dict()["pareto_k"] is None
+    assert np.ptp(found.importance.weights) == 0.0
+
+
+def test_log_q_may_be_a_column():
+    draws, log_q, target = narrow(1000, 2.0)
+    named = {"a": draws[:, 0], "lq": log_q}
+    target = sk.targets.Normal([0.0], 2.0)
+    by_array = sk.verdict(draws, target, log_q=log_q)
+    assert sk.verdict(named, target, log_q="lq").pareto_k == by_array.pareto_k
+    with pytest.raises(sk.InputError):
+        sk.verdict(named, target, log_q="logq")
+    with pytest.raises(sk.InputError):
+        sk.verdict(draws, target, log_q=log_q[1:])
+
+
+def test_a_file_keeps_log_q(tmp_path):
+    draws, log_q, target = narrow(1000, 2.0)
+    sample = sk.Sample(draws, log_q=log_q)
+    for name in ("x.csv", "x.npz", "x.nc"):
+        sk.write_sample(sample, tmp_path / name)
+        read = sk.read_sample(tmp_path / name)
+        np.testing.assert_array_equal(read.log_q, log_q)
+        assert read.dim == 1
+    assert sk.verdict(read, target).pareto_k == sk.verdict(sample, target).pareto_k
+
+
+def test_reasons_for_no_pareto_k():
+    draws, log_q, target = narrow(1000, 2.0)
+    cases = {
+        "no log density": (sk.Sample(draws, log_q=log_q, scores=-draws / 2.0), None, {}),
+        "weights": (draws, target, {"weights": np.ones(1000)}),
+        "few": (draws[:20], target, {}),
+    }
+    for sample, target_, options in cases.values():
+        found = sk.verdict(sample, target_, log_q=log_q[: len(sample)], **options)
+        assert found.importance is None
+        assert any("Pareto k" in each for each in found.warnings)
+    assert sk.verdict(draws, target).importance is None
+
+
+def test_without_arviz_stats_the_verdict_is_given(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz_stats.base.array", None)
+    draws, log_q, target = narrow(1000, 2.0)
+    found = sk.verdict(draws, target, log_q=log_q)
+    assert found.importance is None
+    assert found.is_biased
+    assert any("arviz-stats" in each for each in found.warnings)
+
+
+def single_path(tmp_path):
+    """Return Pathfinder's file with the header of a run with one path."""
+    text = (FITS / "pathfinder.csv").read_text(encoding="utf-8").replace("num_paths = 4", "num_paths = 1")
+    path = tmp_path / "single.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_log_density_of_pathfinder_is_read(tmp_path):
+    sample = sk.read_sample(single_path(tmp_path))
+    assert sample.names == ("theta",)
+    assert sample.log_q[0] == -0.476551
+    assert len(sample.log_q) == len(sample) == 200
+
+
+def test_resampled_draws_of_pathfinder_have_no_log_q():
+    with pytest.warns(sk.ReadingWarning):
+        sample = sk.read_sample(FITS / "pathfinder.csv")
+    assert sample.log_q is None
+    assert sample.names == ("theta",)
+
+
+def test_log_density_of_advi_is_read():
+    sample = sk.read_sample(FITS / "advi.csv")
+    assert sample.names == ("mu[1]", "mu[2]")
+    assert sample.log_q[:2].tolist() == [-4.74553, -2.75303]

@@ -17,13 +17,13 @@ from steinkit.cli.request import Request, deliver, read_with_target, require_dif
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, SolverError, UsageError
-from steinkit.measures import recorded_settings
+from steinkit.measures import find_measure, measure_names, recorded_settings
 from steinkit.measures.scores import sample_document
 from steinkit.measures.scoring import LEVEL, Judging, score_sample
 from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
-from steinkit.text import count, files_label, filled, one_line
+from steinkit.text import alternatives, count, files_label, filled, one_line
 
 if TYPE_CHECKING:
     from steinkit.diagnosis.verdict_result import Verdict
@@ -57,7 +57,8 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     request, title = Request(files, options), files_label(files)
     threshold, judging = _threshold(request), request.judging
     if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
-        raise UsageError("--plot requires one of --measure graph, sliced or moments")
+        names = [name for name in measure_names() if find_measure(name).has_picture]
+        raise UsageError(f"--plot requires --measure {alternatives(names)}")
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)
         sample = task.samples[title]

@@ -172,7 +172,7 @@ class Iteration:
         return max(relative_width(self.lower, self.upper), 0.0)
 
     def advance(self) -> None:
-        """Iterate up to the next check, and compute the point (y+, p+) that is checked."""
+        """Iterate up to the next check, and compute (y+, p+)."""
         tau, sigma = _ETA / self.omega * self.tau, _ETA * self.omega * self.sigma
         k = self.age + np.arange(1, _CHECK_EVERY + 1)
         objective, *steps, weights = (each.astype(np.float32) for each in (self.objective, tau, sigma, k / (k + 1.0)))
@@ -187,7 +187,10 @@ class Iteration:
         self.residual = np.sqrt(on_y * self.omega + on_p / self.omega)
 
     def _squares(self, y: Floats, p: Floats) -> tuple[float, float]:
-        """Return the squared distances of (y+, p+) from a point, in the norms of the steps."""
+        """Return the squared distances of (y+, p+) from a point.
+
+        The norms are those of the steps.
+        """
         return float(((self.y - y) ** 2 / self.tau).sum()), float(((self.p - p) ** 2 / self.sigma).sum())
 
     def check(self) -> None:
@@ -207,7 +210,10 @@ class Iteration:
             self.lower, self.best_y = lower, y
 
     def restart(self) -> None:
-        """Restart at (y+, p+) if the progress is sufficient or ends, and rebalance the steps."""
+        """Restart at (y+, p+) if the progress is sufficient or ends.
+
+        The steps are rebalanced.
+        """
         if self.age == _CHECK_EVERY:
             self.first_residual = self.last_residual = self.residual
             return
@@ -238,6 +244,9 @@ class Iteration:
 
 
 def _inverse(sums: Floats) -> Floats:
-    """Return 1/sum, and the largest of these for sums of zero, because any step is valid for an empty row."""
+    """Return 1/sum, and the largest of these numbers if a sum is zero.
+
+    Any step is valid for an empty row.
+    """
     least = sums[sums > 0.0].min(initial=np.inf)
     return 1.0 / np.where(sums > 0.0, sums, least)

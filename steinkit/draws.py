@@ -106,7 +106,8 @@ class Draws:
         order = np.concatenate(in_chains)
         order = order[distinct.inverse[order] >= 0]
         if len(order) < 2 * _FEWEST:
-            raise InputError(f"expected at least {2 * _FEWEST} draws, got {len(order)}")
+            kind = "draws" if given.weights is None else "draws with positive weight"
+            raise InputError(f"expected at least {2 * _FEWEST} {kind}, got {len(order)}")
         shares, rows = given.probabilities[order], distinct.inverse[order]
         unordered, nested = "", None
         if _reappear(rows, distinct.points):

@@ -28,7 +28,7 @@ EXIT_CODES = {
     1: "failed a --fail option",
     errors.UsageError.exit_code: "invalid usage",
     errors.InputError.exit_code: "invalid input or output",
-    errors.SolverError.exit_code: "no certified result, or an undecided --fail option",
+    errors.SolverError.exit_code: "no certified result, no verdict, or an undecided --fail option",
     errors.CrossedBracketError.exit_code: "a bug in steinkit",
     terminal.INTERRUPTED: "interrupted",
 }

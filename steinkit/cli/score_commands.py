@@ -169,7 +169,11 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     codes = set()
     for each in judged:
         code, doubts = _passed(each.verdict, options)
-        codes.add(InputError.exit_code if each.verdict is None else code)
+        if each.verdict is None:
+            code = each.code_without_verdict
+        elif not code and not (each.verdict.enough_draws and (each.verdict.is_tested or each.verdict.is_biased)):
+            code = SolverError.exit_code
+        codes.add(code)
         for doubt in doubts:
             warn(f"{each.name}: {doubt}")
     return next((code for code in (InputError.exit_code, 1, SolverError.exit_code) if code in codes), 0)
@@ -183,6 +187,7 @@ class _Judged(NamedTuple):
     verdict: Verdict | None
     unjudged: str | None
     warnings: tuple[str, ...]
+    code_without_verdict: int
 
     @property
     def name(self) -> str:
@@ -204,7 +209,7 @@ def _judge(file: str, judging: Judging, options: Options) -> _Judged:
     with apart_from_results(), time_limit(options["max_seconds"]), watched(on_terminal()):
         sample, target, bounds, notes = read_with_target(options, file)
         found = judging.judge(sample, target, {"bounds": bounds}, rng=options["seed"])
-    return _Judged(file, sample, found.verdict, found.unjudged, (*notes, *found.notes))
+    return _Judged(file, sample, found.verdict, found.unjudged, (*notes, *found.notes), found.exit_code)
 
 
 def _report(judged: list[_Judged], everything: bool, diagnostics: bool) -> str:

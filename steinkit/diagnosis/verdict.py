@@ -55,6 +55,7 @@ from steinkit.runtime.deadlines import deadline, require_time, seconds_left, tim
 from steinkit.sample import Integers, Sample
 from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
+from steinkit.text import listed
 from steinkit.units import require_variation
 
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
@@ -215,9 +216,12 @@ def verdict(
         *_invariance_notes(invariance),
         *no_importance,
         *(no_bias if is_rejected else ()),
+        *(_constrained(prepared) if is_rejected and support is None and target is not None and not has_edge else ()),
     )
     diagnosed = chain_diagnostics(prepared.given)
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
+    if laid_out.is_weighted and not laid_out.is_ordered:  # autocorrelation of sorted draws is not a property of a chain
+        ess = diagnosed.weight_ess
     if len(prepared.points) < len(prepared.given):  # repeated draws are at most as good as weighted distinct ones
         ess = min(ess, 1.0 / float(prepared.points.weights @ prepared.points.weights))
     return Verdict(
@@ -256,6 +260,31 @@ def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
         return sample.with_columns(log_q=np.ravel(log_q))
     values = sample.select([log_q]).points[:, 0]
     return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values)
+
+
+def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
+    """Return a hint for rejected draws that may be constrained, unlike the target.
+
+    The hint names parameters with positive draws only, although a normal distribution with their mean and standard
+    deviation would yield negative draws.
+    """
+    from scipy.special import ndtr
+
+    sample = prepared.draws
+    means = sample.shares @ sample.points
+    expected = len(sample.points) * ndtr(-means / prepared.own_units.scale)
+    names = [
+        name
+        for name, column, count in zip(prepared.points.names, sample.points.T, expected, strict=True)
+        if column.min() > 0.0 and count > 1.0
+    ]
+    if not names:
+        return ()
+    which = "column" if len(names) == 1 else "columns"
+    return (
+        f"all values of {which} {listed(names)} are positive; the target lives on the real line. If the "
+        "draws are constrained, pass unconstrained draws, or state the support with bounds= (--bounds)",
+    )
 
 
 def require_sensible(level: float, matters: float | None, looks: int) -> None:

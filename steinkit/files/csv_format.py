@@ -41,6 +41,7 @@ from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
+_SOME = 4096  # bytes examined for characters that text does not contain
 _UNNAMED = "the columns have no names and are called {}. To name them, add a header or list them in a comment"
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas inside are not separators, as in theta[1,2]
 _FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
@@ -180,6 +181,10 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
     InputError
         If the file has no header, or its header is not valid.
     """
+    if b"\0" in data[:_SOME]:
+        raise InputError(
+            f"{source} is neither UTF-8 text nor NumPy, NetCDF, HDF5 or zip; save the draws as CSV, NPZ or NetCDF"
+        )
     lines = enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace"), start=1)
     comments: list[str] = []
     line, text = next(lines, (0, ""))
@@ -207,7 +212,9 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
         header, table.lines = [name or other.strip() for name, other in zip(header, index, strict=False)], lines
     table.header = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in map(str.strip, header)]
     if any("\ufffd" in name for name in table.header):
-        raise InputError(f"{source}, line {line} is not UTF-8 text; save the file as UTF-8 or pass its format=")
+        raise InputError(
+            f"{source}, line {line} is not UTF-8 text; save the text as UTF-8, or the draws as CSV, NPZ or NetCDF"
+        )
     return table
 
 

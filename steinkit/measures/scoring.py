@@ -46,10 +46,13 @@ class Judgement(NamedTuple):
     verdict : Verdict or None
     unjudged : str or None
         Reason of a missing verdict. It is None if no verdict was requested.
+    exit_code : int
+        Exit code of a command without a verdict.
     """
 
     verdict: Verdict | None = None
     unjudged: str | None = None
+    exit_code: int = InputError.exit_code
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -167,10 +170,10 @@ class Judging:
                 warnings.simplefilter("ignore", SteinkitWarning)  # the verdict repeats them
                 found = verdict(sample, target, bounds=settings.get("bounds"), rng=rng, **vars(self))
         except SteinkitError as error:
-            reason = str(error)
             if isinstance(error, SolverError) and math.isfinite(seconds_left()):
                 reason = "the time limit was too short; increase max_seconds (--max-seconds), or thin the draws"
-            return Judgement(None, reason)
+                return Judgement(None, reason, error.exit_code)
+            return Judgement(None, str(error))
         return Judgement(found)
 
 

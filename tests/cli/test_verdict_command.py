@@ -132,3 +132,15 @@ def test_a_page_of_a_saved_verdict(steinkit, files, tmp_path):
     assert steinkit("verdict", *files.values(), *NORMAL, "-o", str(tmp_path / "both.json")).code == 0
     refused = steinkit("report", str(tmp_path / "both.json"), "-o", str(tmp_path / "page.html"))
     assert (refused.code, "both.json.npz" in refused.err) == (3, True)
+
+
+def test_missing_verdicts_exit_with_4(steinkit, write_csv):
+    few = write_csv("a,b", RIGHT[:50], name="few.csv")
+    walk = write_csv("a,b", np.cumsum(RIGHT, axis=0), name="walk.csv")
+    full = write_csv("a,b", RIGHT, name="full.csv")
+    for answer in (steinkit("verdict", few, *NORMAL), steinkit("verdict", walk, *NORMAL)):
+        assert answer.code == 4
+        assert "Too few effective draws" in answer.out
+    assert steinkit("verdict", full, few, *NORMAL).code == 4
+    assert steinkit("verdict", full, *NORMAL, "--max-seconds", "0.001").code == 4
+    assert steinkit("verdict", full, "--target", "normal", "-p", "mean=0,0,0").code == 3

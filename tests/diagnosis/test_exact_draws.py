@@ -68,6 +68,7 @@ def test_nested_sampling_passes_and_its_live_points_are_estimated(seed):
     judged = sk.verdict(x, NORMAL, weights=w)
     assert judged.p > judged.level
     assert judged.effective_draws > 200.0
+    assert judged.ess == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)  # not the autocorrelation of sorted rows
     assert sk.verdict(x + np.array([0.3, 0.0]), NORMAL, weights=w).p < 0.01
 
 

@@ -453,3 +453,22 @@ def test_mode_weights_of_weighted_draws_are_not_tested():
     points, target = two_modes([0.72, 0.28])
     found = sk.verdict(points, target, weights=np.linspace(1.0, 2.0, 1000))
     assert found.modes is None
+
+
+def test_constrained_draws_of_a_target_on_the_real_line():
+    z = np.random.default_rng(0).standard_normal((600, 2))
+    draws = sk.Sample(np.column_stack([np.exp(z[:, 0]), z[:, 1]]), names=("tau", "mu"))
+    hint = "all values of column tau are positive; the target lives on the real line"
+    found = sk.verdict(draws, sk.targets.Normal(0.0, dim=2))
+    assert found.is_biased
+    assert any(hint in each for each in found.warnings)
+    far = sk.Sample(
+        z + np.array([20.3, 0.0]), names=("tau", "mu")
+    )  # a normal distribution far from zero is positive, too
+    found = sk.verdict(far, sk.targets.Normal([20.0, 0.0]))
+    assert found.is_biased
+    assert not any("positive" in each for each in found.warnings)
+    bounded = sk.Target(lambda x: -np.ones_like(x), dim=1, bounds=[[0.0, np.inf]])
+    found = sk.verdict(1.5 * np.random.default_rng(0).exponential(size=600), bounded)
+    assert found.is_biased
+    assert not any("positive" in each for each in found.warnings)

@@ -249,3 +249,10 @@ def test_optional_packages_are_imported_on_demand() -> None:
     code = f"import sys, steinkit.files; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("data", [b"PAR1\x15\x00\xff\xfe", b"X\n\x00\x00", "a,b\n1,2\n".encode("utf-16")])
+def test_unknown_binary_formats_are_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "draws.bin").write_bytes(data)
+    with pytest.raises(InputError, match=r"draws\.bin is neither UTF-8 text nor .*save the draws as CSV"):
+        read_sample(tmp_path / "draws.bin")

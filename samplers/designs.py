@@ -85,7 +85,7 @@ class TrialRun(Brief):
     cost : float, default 0.0
         Number of likelihood evaluations at single data points.
     skipped : int, default 0
-        Number of omitted proposals. They are outside the support or give zero likelihood to a data point.
+        Number of omitted proposals. The unusable moves are outside the support or have zero likelihood at a data point.
     settings : mapping
         Options of the run.
 
@@ -409,15 +409,16 @@ def average_design(
         Allowed mean of |P_epsilon - P|, in (0, 1/2).
     batch_sizes : sequence of int, optional
         Candidates for the number of data points per stage. All candidates are evaluated. By default, the candidates are
-        twelve values that decrease from half the data to 100 or a thousandth of the data. The search ends when they no
-        longer save data. The design assumes that means are normal, which requires about a hundred data points or more.
+        twelve values that decrease from half the data to 100 or a thousandth of the data. The search ends when smaller
+        batches no longer reduce the data use. The design assumes that means are normal, which requires about a hundred
+        data points or more.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
     Returns
     -------
     SequentialDesign
-        The design that reads the least data on the moves of the trial run.
+        The design with the smallest data use for the moves of the trial run.
 
     Raises
     ------
@@ -426,8 +427,8 @@ def average_design(
 
     Notes
     -----
-    The error applies to the moves of the trial run, under a normal approximation. Other moves, such as those of a chain
-    in another region, may have a larger error. A small mean bias does not bound the error of the draws.
+    The error applies to the moves of the trial run, under a normal approximation. Other moves, such as the moves of a
+    chain in another region, may have a larger error. A small mean bias does not bound the error of the draws.
 
     References
     ----------
@@ -538,7 +539,8 @@ class AcceptanceBias(Brief):
     bias : ndarray, shape (n,)
         The difference P_epsilon - P. It is positive if the sequential test accepts more often.
     error : ndarray, shape (n,)
-        Probability, over u, of a decision that differs from that of the Metropolis test. It is at least |bias|.
+        Probability, over u, of a decision that differs from the decision of the Metropolis test. This probability is at
+        least |bias|.
     data_use : ndarray, shape (n,)
         Expected fraction of the data read.
 

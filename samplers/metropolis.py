@@ -46,7 +46,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of it has cost 1.
+        A target without data requires a log density, and each evaluation of the log density costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -102,7 +102,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of it has cost 1.
+        A target without data requires a log density, and each evaluation of the log density costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -140,7 +140,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     -----
     The sampler `barker_mh` approximates this sampler on minibatches. For a given proposal, the Metropolis test has the
     highest acceptance probability among exact tests that depend on the ratio of densities. The acceptance probability
-    of Barker's test is at least half as large. The proposals are those of `rwmh`, and not the Barker proposal of
+    of Barker's test is at least half as large. The proposals are the same as in `rwmh`, and not the Barker proposal of
     Livingstone and Zanella (2022).
 
     References
@@ -165,7 +165,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of it has cost 1.
+        A target without data requires a log density, and each evaluation of the log density costs 1.
     step_size : float
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     temperature : float, default 1.0
@@ -230,7 +230,7 @@ def metropolis_hastings(
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of it has cost 1.
+        A target without data requires a log density, and each evaluation of the log density costs 1.
     proposal : Proposal
         The proposal `RandomWalk`, `Langevin` or `CustomProposal`.
     test : AcceptanceTest
@@ -394,8 +394,8 @@ def subsampling_mh(
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
-        Bound C of |log p(x | theta') - log p(x | theta)| over all data points and moves. The value "oracle" scans all
-        data at each step. The diagnostic ``oracle_cost`` reports the cost of the scans.
+        Bound C of |log p(x | theta') - log p(x | theta)| over all data points and moves. With the value "oracle", all
+        the data are scanned at each step. The diagnostic ``oracle_cost`` reports the cost of the scans.
     factor : float, default 2.0
         Growth factor of the sample size per stage, which must be above 1.
     temperature : float, default 1.0
@@ -466,7 +466,7 @@ def barker_mh(
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     batch_size : int, optional
-        Number of data points in the first batch and in each further batch. The default is min(100, N).
+        Number of data points in the first batch and in each additional batch. The default is min(100, N).
     sigma : float, default 1.0
         Standard deviation of the noise of a test. The value 1.3 requires a third fewer data points and is less
         accurate.
@@ -506,7 +506,8 @@ def barker_mh(
     -----
     The number of data points read by a test grows with the square of N / T times the length of the move. Choose values
     of proposal_scale and temperature for which the log likelihood ratio varies by about one. Otherwise, each test reads
-    all the data. The proposals are those of `rwmh`, and not the Barker proposal of Livingstone and Zanella (2022).
+    all the data. The proposals are the same as in `rwmh`, and not the Barker proposal of Livingstone and Zanella
+    (2022).
 
     References
     ----------

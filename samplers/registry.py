@@ -50,7 +50,7 @@ class Option:
     required : bool
         True if the argument has no default.
     default : Any
-        Default value. It is None for required arguments and for values that the sampler computes.
+        Default value. The default is None for required arguments and for values computed by the sampler.
     """
 
     name: str
@@ -107,7 +107,7 @@ def sampler(**own: OwnOption) -> Callable[[_Function], _Function]:
     Parameters
     ----------
     **own
-        Command-line form of each option that no other sampler has.
+        Command-line form of each option that belongs only to this sampler.
     """
 
     def registered(function: _Function) -> _Function:

@@ -59,7 +59,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     Returns
     -------
     Draws
-        Independent draws with a cost of 0. The likelihood evaluations of the target's sampler are not counted.
+        Independent draws with a cost of 0. Likelihood evaluations by the sampler of the target are not counted.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def sobol(
     Parameters
     ----------
     target : Uniform
-        Uniform distribution of d dimensions.
+        Uniform distribution in d dimensions.
     draws : int
         Points per chain. Powers of two (minus one, if the points are not scrambled) give the best balance.
     scramble : bool, default False
@@ -143,7 +143,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     Parameters
     ----------
     target : Uniform
-        Uniform distribution of one dimension.
+        Uniform distribution in one dimension.
     draws : int
         Number of points. The time is quadratic in this number (about a second for 10,000 points).
 

@@ -66,9 +66,9 @@ def sgld(
     decay_offset : float, default 1.0
         Number b of steps before the step size decreases. It must be positive.
     control_variates : bool, default False
-        If True, the gradient of each minibatch at the mode is replaced by that of all the data. The noise of the
-        gradient is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode from
-        the initial state. This option is suitable for unimodal posteriors.
+        If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise of
+        the gradient is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode
+        from the initial state. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -91,8 +91,8 @@ def sgld(
     -------
     Draws
         Biased draws of all chains. The cost is n per step. With control variates, it is 2 n per step, in addition to
-        the passes over all the data that found the mode. With decay, the weight of a draw is the size of the step that
-        begins at the draw.
+        the passes over all the data in the search for the mode. With decay, the weight of a draw is the size of the
+        step that begins at the draw.
 
     Raises
     ------

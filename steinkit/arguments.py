@@ -112,7 +112,7 @@ def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float
     InputError
         If entries are masked or complex.
     UsageError
-        If the values are not numbers and `expected` is given. Without `expected`, the error of NumPy is raised.
+        If the values are not numbers and `expected` is given. Without `expected`, the NumPy error is raised.
     """
     require_unmasked(values, what)
     try:

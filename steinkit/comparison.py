@@ -61,7 +61,7 @@ def compare(
     reference : int
         Number of independent samples from the target to measure, for each effective size of the samples.
     reference_draws : Sample, array_like or LongRun, optional
-        Draws of an exact long run. If they are given, blocks of this run are measured instead.
+        Draws of an exact long run. If given, blocks of this run are measured instead.
     rng : int, numpy.random.Generator or None
         Random seed of the independent samples and of the verdicts.
     progress : bool
@@ -69,8 +69,8 @@ def compare(
     settings : mapping, optional
         Settings of the measures by name. The measures, the verdicts and the references share ``max_seconds``.
     **changes
-        Settings that replace those of `settings`, such as ``tolerance=1e-3``. At least one of the measures must have
-        each setting.
+        Settings that override `settings`, such as ``tolerance=1e-3``. At least one of the measures must have each
+        setting.
 
     Returns
     -------

@@ -94,7 +94,8 @@ class Curve(Rate, Result):
     n : ndarray, shape (k,)
         Numbers of draws.
     values : ndarray, shape (k,)
-        The measure, as the median over replicates. It is NaN if it is not defined, or not certified for any replicate.
+        The measure, as the median over replicates. The value is NaN if it is undefined or not certified for any
+        replicate.
     lower, upper : ndarray, shape (k,)
         Brackets of `values`, as medians of the bounds of the replicates. For an estimate, they are equal to the values.
     replicates : ndarray, shape (samples, k)
@@ -283,7 +284,7 @@ def curve(
     settings : mapping, optional
         Settings by name, possibly of several measures. The sizes share ``max_seconds``.
     **changes
-        Settings that replace those of `settings`, such as ``tolerance=1e-3``. The measure must have them.
+        Settings that override `settings`, such as ``tolerance=1e-3``. The measure must have them.
 
     Returns
     -------

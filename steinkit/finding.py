@@ -35,7 +35,7 @@ class Finding:
     Attributes
     ----------
     kind : Kind
-        Biased aspect of the distribution. A conditional location or scale is that of one parameter, given the distance
+        Biased aspect of the distribution. A conditional location or scale refers to one parameter, given the distance
         of another parameter from its median.
     parameters : tuple of str
         The biased parameter, or the two parameters of a dependence. For a conditional location or scale, the biased

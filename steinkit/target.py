@@ -203,7 +203,7 @@ class Target:
         draws : ndarray of int, shape (n,), optional
             Index of each point in a sample, from 0, for error messages.
         names : tuple of str, optional
-            Names of the parameters in error messages; those of the target by default.
+            Names of the parameters in error messages; by default, the names in the target.
 
         Returns
         -------
@@ -453,7 +453,7 @@ class Target:
             Largest accepted difference, relative to the maximum of the two absolute values and the median absolute
             score of the parameter. If these are 0, the difference is relative to 1 / (spread of the points).
         names : tuple of str, optional
-            Names of the parameters in error messages; those of the target by default.
+            Names of the parameters in error messages; by default, the names in the target.
 
         Returns
         -------
@@ -506,7 +506,7 @@ class Target:
         points, scores : ndarray, shape (n, d)
             Draws, and their scores under this target.
         names : tuple of str, optional
-            Names of the parameters in error messages; those of the target by default.
+            Names of the parameters in error messages; by default, the names in the target.
 
         Raises
         ------

@@ -269,8 +269,8 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     ----------
     units : {"own", "reference", "raw"}, array_like of shape (d,), Units, mapping, or None
         "reference" selects the standard deviations of the target. "own" and None select the standard deviations of the
-        target if it has a sampler, and those of the pilot sample otherwise, because the units must not differ between
-        samples. Other forms are those of `Units.of`.
+        target if it has a sampler, and the standard deviations of the pilot sample otherwise, because the units must
+        not differ between samples. For other forms, see `Units.of`.
     pilot : DistinctSample
         One of the samples, or a separate sample.
     target : Target, optional

@@ -52,7 +52,7 @@ class Stage(NamedTuple):
     level : float
         Threshold of Delta, from `AcceptanceTest.level`.
     normal : float
-        Standard normal random number of the step, which some tests use.
+        Standard normal random number of the step, used by some tests.
     bound : float
         Value of `AcceptanceTest.bounds` for the move, used by some tests.
     """
@@ -79,9 +79,9 @@ class Decision(NamedTuple):
     decided, accepted : bool
         The field ``accepted`` is valid only if ``decided`` is True.
     next_size : int
-        Number of data points that the next stage reads if the test is not decided. At most N are read in total.
+        Number of data points in the next stage if the test is not decided. At most N are read in total.
     diagnostics : dict of str to float
-        Values of the quantities that `AcceptanceTest.diagnostics` names.
+        Values of the quantities named in `AcceptanceTest.diagnostics`.
     """
 
     decided: Any
@@ -103,7 +103,7 @@ class Moves:
     states, proposals : ndarray, shape (n, d)
         Current and proposed states.
     offset, temperature, level : ndarray, shape (n,)
-        The quantities of the same names in `Stage`.
+        Quantities with the same names as in `Stage`.
     """
 
     model: Any
@@ -415,8 +415,8 @@ class SequentialTest(AcceptanceTest):
         Returns
         -------
         bool
-            True if epsilon is 0, and if one batch contains all the data. In these cases, the test is equal to the
-            Metropolis test.
+            True if epsilon is 0 or one batch contains all the data. In these cases, the test is equal to the Metropolis
+            test.
 
         Raises
         ------

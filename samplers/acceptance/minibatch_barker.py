@@ -81,9 +81,9 @@ class Correction(Brief):
     sigma : float
         Standard deviation of the normal distribution to be corrected.
     error : float
-        Largest difference between the distribution function of N(0, sigma^2) + X_corr and that of the logistic
-        distribution. If the sampling noise is normal, this number bounds the error of the acceptance probabilities of
-        the minibatch Barker test.
+        Largest difference between the distribution function of N(0, sigma^2) + X_corr and the distribution function of
+        the logistic distribution. If the sampling noise is normal, this number bounds the error of the acceptance
+        probabilities of the minibatch Barker test.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def correction_distribution(sigma: float) -> Correction:
     Parameters
     ----------
     sigma : float
-        Standard deviation of the normal noise, at least .05 and less than pi / sqrt(3) = 1.81.
+        Standard deviation of the normal noise, at least 0.05 and less than pi / sqrt(3) = 1.81.
 
     Returns
     -------
@@ -293,11 +293,11 @@ class MinibatchBarkerTest(AcceptanceTest):
     Parameters
     ----------
     batch_size : int, optional
-        Number of data points m in the first batch and in each further batch. The default is min(100, N). In small
+        Number of data points m in the first batch and in each additional batch. The default is min(100, N). In small
         batches, the estimate of s is biased, by about 8 % at m = 50.
     sigma : float, default 1.0
-        Standard deviation of the noise of Delta, as in the papers. The value 1.3 requires a third fewer data points,
-        but its correction distribution is less accurate (about 1e-4).
+        Standard deviation of the noise in Delta. The default is the value in the papers. The value 1.3 requires a third
+        fewer data points, but its correction distribution is less accurate (about 1e-4).
 
     Raises
     ------

@@ -48,11 +48,11 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind : int
-        A `Kind`. It is stored as a plain number, because Numba passes enumerations slowly.
+        A `Kind`. The kind is stored as a plain number because Numba passes enumerations slowly.
     batch : int
         Number of data points in the first stage.
     thresholds : ndarray, shape (J - 1,)
-        Thresholds G_j of the austerity test at all stages but the last.
+        Thresholds G_j of the austerity test at all stages except the last.
     sigma : float
         Standard deviation of the minibatch Barker test.
     epsilon, factor : float

@@ -99,8 +99,8 @@ class OperatingCharacteristics(Brief):
     mean : ndarray
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
-        Probability of a decision for the incorrect sign of mu. At mu = 0, the probability of a decision for a given
-        sign before all the data are read.
+        Probability of a decision based on the incorrect sign of mu. At mu = 0, the probability of a decision for a
+        given sign before all the data are read.
     data_use : ndarray, like mean
         Expected fraction of the data read.
     undecided : ndarray, like mean
@@ -139,7 +139,7 @@ def operating_characteristics(
     Returns
     -------
     OperatingCharacteristics
-        The quantities, in arrays of the shape of mean.
+        The quantities, in arrays with the shape of `mean`.
 
     Raises
     ------

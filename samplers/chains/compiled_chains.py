@@ -52,7 +52,7 @@ class CompiledChains(ABC):
     scale : float or array_like, shape (d,)
         Standard deviation of a random walk.
     **plan : Any
-        Further entries of `PLAN`. By default, the number of steps is that of the options.
+        Further entries of `PLAN`. By default, the number of steps is taken from the options.
     """
 
     def __init__(

@@ -50,10 +50,10 @@ class Draws(Displayed):
     settings : mapping
         Name and options of the sampler.
     lengths : ndarray of int, shape (chains,), optional
-        Number of draws of each chain, if the budget ended the chains at different lengths. The remaining entries of the
+        Number of draws in each chain if the budget ended the chains at different lengths. The remaining entries of the
         arrays are NaN, 0 and False. None if all chains have the same length.
     diagnostics : mapping of str to ndarray, shape (chains, draws)
-        Additional quantities that the sampler reports for each draw.
+        Additional quantities reported for each draw by the sampler.
 
     Raises
     ------
@@ -265,7 +265,7 @@ class RunOptions:
         Number of draws to keep per chain.
     budget : int, optional
         Largest number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
-        starts if its first batch fits into the budget, and it is always completed. An interruption would selectively
+        starts if its first batch fits into the budget, and it is always completed. Interrupting steps would selectively
         remove expensive tests. At least one of the options draws and budget is required. A chain ends when it reaches
         either limit.
     burn_in : int, default 0

@@ -314,12 +314,12 @@ class CustomProposal(Proposal):
         Function that computes log q(theta | theta') - log q(theta' | theta) from states and proposals. The default is
         zero, for a symmetric proposal.
     width : int, optional
-        Number w of normal random numbers that a move requires. The default is d.
+        Number w of normal random numbers required for a move. The default is d.
 
     Raises
     ------
     UsageError
-        If ``move`` or ``log_ratio`` cannot be called, or ``width`` is not a positive integer.
+        If ``move`` or ``log_ratio`` is not callable, or if ``width`` is not a positive integer.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def from_emcee(
         Gradient of the log density. By default, it is computed by central differences, with about eleven evaluations
         per draw and coordinate, and more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support. They are required if the log density is -inf next to the draws.
+        Bounds of the support. Bounds are required if the log density is -inf next to the draws.
     label : str
         Name of the target in reports.
 

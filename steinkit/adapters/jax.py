@@ -40,12 +40,12 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     Parameters
     ----------
     model : callable or None
-        The model, with the handlers that were used for sampling. If it is None, the scores are the gradients that the
-        sampler stored, and the target is known only at the draws. In this case, no site may be transformed.
+        The model, with the handlers that were used for sampling. If the model is None, the scores are the gradients
+        stored by the sampler, and the target is known only at the draws. In this case, no site may be transformed.
     draws : numpyro.infer.MCMC, or draws by name
         Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays
         (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. The
-        draws may have single precision, which is the default of NumPyro. The score is computed in double precision.
+        draws may have single precision, which is the NumPyro default. The score is computed in double precision.
     *args, **kwargs
         Arguments of the model.
 
@@ -53,7 +53,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     -------
     Target, Sample
         The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and without
-        latent sites. This is the usual form of a model for minibatches. Otherwise, it is a `Target`.
+        latent sites. Models for minibatches usually have this form. Otherwise, it is a `Target`.
 
     Raises
     ------
@@ -66,8 +66,8 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     Warns
     -----
     SteinkitWarning
-        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that are not those of the model. In
-        this case, the draws belong to another model or other data.
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that do not match the model. In this
+        case, the draws belong to another model or other data.
 
     Examples
     --------
@@ -312,7 +312,7 @@ class Plate:
 def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
     """Return the model with the given indices in some of its plates.
 
-    The other plates use all of their indices.
+    The other plates use all their indices.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
@@ -440,8 +440,7 @@ def from_blackjax(
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states are not those of ``logdensity``. In this case, the draws belong to another
-        density.
+        If the gradients in the states do not match ``logdensity``. In this case, the draws belong to another density.
 
     Examples
     --------

@@ -95,7 +95,7 @@ class Model:
     make_target : callable, (names, label) -> Target
         Function that creates the posterior in unconstrained space.
     unconstrain : callable, {name: (n, *shape)} -> (n, d)
-        Function that transforms all parameters as the model does.
+        Function that applies the transforms of the model to all parameters.
     constrain : callable, (n, d) -> {name: (n, *shape)}, optional
         Function for the inverse transform.
     """
@@ -357,7 +357,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     target : Target
     sample : Sample
     stored : ndarray, shape (n, d), or None
-        Stored gradients. They are not compared if this is None.
+        Stored gradients. The log densities are not compared if this is None.
     remedy : str, optional
         Instruction for the error message. If it is given, the gradients must agree at all draws to the accuracy of two
         compilers. If it is empty, approximate agreement at most draws is sufficient, in single or double precision.
@@ -401,7 +401,7 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     Raises
     ------
     InputError
-        If the scores have the opposite sign, or if their scale differs from that of the log densities.
+        If the scores have the opposite sign, or if their scale differs from the scale of the log densities.
 
     Warns
     -----

@@ -69,8 +69,8 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     -------
     Target
         The target is a `Posterior` if all observed variables have the same length N along the first axis of their log
-        density. All other terms, including potentials, are its prior. The evaluation of a batch takes as long as that
-        of all the data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
+        density. All other terms, including potentials, form the prior. Evaluating a batch takes as long as evaluating
+        all the data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
     Sample
         Draws of the unconstrained variables, named by the coordinates of the model, such as ``mu``, ``log tau`` and
         ``theta[Choate]``. Deterministic variables are ignored.
@@ -260,7 +260,7 @@ class Graphs:
     free_shapes : sequence of tuple of int
         Shapes of the value variables, in the order of the model's free variables.
     mode : optional
-        Mode of PyTensor, or None for NumPy.
+        PyTensor mode, or None for NumPy.
     label : str
         Name of the model in messages.
 
@@ -540,7 +540,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     Sample
         Stored draws, with stored gradients as scores, and with the names of `from_pymc`. Without the model, a
         coordinate of an interval is named ``unconstrained p``, because the interval may be open on one side. If the
-        trace does not identify the variables, as for Stan models, the names are those of nutpie.
+        trace does not identify the variables, as for Stan models, the names assigned by nutpie are used.
 
     Raises
     ------

@@ -57,13 +57,13 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
         A model, or any object with the methods `log_density_gradient`, `param_names`, `param_unc_names`,
         `param_constrain` and `param_unconstrain`.
     draws : object with draws of every parameter, by name
-        A sample from files of CmdStan (`read_sample`), a PyStan fit, InferenceData, a dict of arrays, or a data frame.
+        A sample from CmdStan files (`read_sample`), a PyStan fit, InferenceData, a dict of arrays, or a data frame.
         Transformed parameters and generated quantities are ignored.
 
     Returns
     -------
     target : Target
-        Target in unconstrained space, with scores by Stan's automatic differentiation.
+        Target in unconstrained space, with scores computed by Stan's automatic differentiation.
     sample : Sample
         Draws of the unconstrained parameters, with the labels of chains and draws.
 
@@ -415,7 +415,7 @@ def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     Raises
     ------
     InputError
-        If a file contains no gradients, or if they do not match the log densities stored with them.
+        If a file contains no gradients, or if the gradients do not match the stored log densities.
     UsageError
         If ``files`` are not paths.
 

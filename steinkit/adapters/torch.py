@@ -45,7 +45,7 @@ def from_torch(
         evaluated in double precision on the device of the draws.
     draws : tensor, or dict of str to tensor
         A tensor of shape (n,), (n, d) or (chains, n, d), or one tensor per parameter of shape (n, *shape), as returned
-        by `get_samples` of Pyro.
+        by Pyro's `get_samples`.
     constraints : dict of str to torch.distributions.constraints.Constraint, optional
         Constraints of the parameters of a dict. These parameters are transformed by `torch.distributions.biject_to`,
         and log |J| is added to the log density.
@@ -69,7 +69,7 @@ def from_torch(
         If `log_density` does not return one value per point or cannot be differentiated, or if a draw is not finite or
         violates its constraint.
     UsageError
-        If the arguments do not apply to this kind of draws.
+        If the arguments do not apply to draws in this form.
     MissingDependencyError
         If PyTorch is not installed (``pip install -e '.[torch]'``).
 

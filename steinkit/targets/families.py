@@ -70,7 +70,7 @@ class Normal(Family):
     Parameters
     ----------
     mean : float or array_like, shape (d,), default 0.0
-        Mean of all coordinates, or of each coordinate.
+        Mean of all coordinates or of each coordinate.
     covariance : float, or array_like of shape (d,) or (d, d), optional
         Common variance, variances, or covariance matrix. The default is the identity.
     dim : int, optional
@@ -433,7 +433,7 @@ class Uniform(Family):
     Parameters
     ----------
     lower, upper : float or array_like, shape (d,), default 0.0 and 1.0
-        Lower and upper ends of all sides of the box, or of each side.
+        Lower and upper bounds of all coordinates or of each coordinate.
     dim : int, optional
         Number of coordinates if both parameters are scalars. The default is 1.
 

@@ -302,7 +302,7 @@ def load_target(reference: str) -> Target:
     Raises
     ------
     UsageError
-        If the reference has another form, or if the attribute does not exist or has another type.
+        If the reference has a different form, or if the attribute does not exist or has a different type.
     InputError
         If the file does not exist or raises an exception. The message states the line.
 
@@ -342,7 +342,7 @@ def load_target_or_model(reference: str) -> Target | Model:
     Raises
     ------
     UsageError
-        If the reference has another form, or if the attribute does not exist or has another type.
+        If the reference has a different form, or if the attribute does not exist or has a different type.
     InputError
         If the file does not exist or raises an exception. The message states the line.
     """

@@ -56,7 +56,7 @@ class LinearModel(PosteriorFamily):
         path : str or Path
             CSV file of numbers, with a header of column names.
         response : str
-            Name of the column of responses.
+            Name of the response column.
         intercept : bool, default False
             If True, a column of ones, named ``intercept``, is inserted as the first feature. Its coefficient has the
             same prior.
@@ -127,7 +127,7 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
     path : str or Path
         CSV file of numbers, with a header of column names.
     response : str
-        Name of the column of responses.
+        Name of the response column.
     intercept : bool
         If True, a column of ones, named ``intercept``, is inserted as the first feature.
 
@@ -369,9 +369,9 @@ class LassoRegression(LinearModel):
         size : int, default 10000
             Number of data points N.
         precision : float, default 3.0
-            The precision of `LassoRegression`.
+            Precision; see `LassoRegression`.
         prior_rate : float, default 4950.0
-            The prior rate of `LassoRegression`.
+            Prior rate; see `LassoRegression`.
         rng : int, numpy.random.Generator or None, default 0
             Seed of the data. None gives different data each time.
 

@@ -32,15 +32,15 @@ EXIT_CODES = {
     errors.CrossedBracketError.exit_code: "a bug in steinkit",
     terminal.INTERRUPTED: "interrupted",
 }
-"""Meanings of the exit codes, as ``steinkit --help`` prints them."""
+"""Meanings of the exit codes, as printed by ``steinkit --help``."""
 
 _COMMANDS = {
     "verdict": ("score", "Test whether draws come from the target; estimate their bias."),
     "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
-    "score": ("score", "Compute a verdict and certified discrepancies of a sample."),
+    "score": ("score", "Compute the verdict and certified discrepancies of a sample."),
     "compare": ("compare", "Rank several samples of the same target."),
     "curve": ("compare", "Measure how fast a discrepancy decreases with the number of draws."),
-    "thin": ("draws", "Select the draws that together represent a target best."),
+    "thin": ("draws", "Select the draws that best represent a target together."),
     "sample": ("draws", "Draw from a target with a sampler."),
     "sweep": ("sweep", "Compare settings of a sampler over many seeds, and choose one."),
     "tune": ("sweep", "Choose a sampler's settings at a fraction of a sweep's cost."),
@@ -48,7 +48,7 @@ _COMMANDS = {
     "report": ("other", "Write an HTML page about results."),
     "targets": ("other", "List the built-in targets and their options."),
     "samplers": ("sampler", "List the samplers and their options."),
-    "warm": ("other", "Compile all numerical kernels, and cache the machine code."),
+    "warm": ("other", "Compile all numerical kernels and cache the machine code."),
     "completion": ("other", "Print the completion script of a shell."),
 }
 """Module (``MODULE_commands.py``) and summary of each command."""
@@ -86,7 +86,7 @@ class CommandGroup(click.Group):
 
 @click.group(
     cls=CommandGroup,
-    help=f"""Measure the quality of a sample by certified Stein discrepancies, its bias included.
+    help=f"""Measure the quality and bias of samples with certified Stein discrepancies.
 
     \b
     steinkit verdict draws.csv --target normal
@@ -103,15 +103,15 @@ def commands() -> None:
 def main() -> NoReturn:
     """Run the command line and exit.
 
-    Errors of the user print no traceback.
+    No traceback is printed for user errors.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
-        )  # names may have characters that the terminal's encoding lacks
+        )  # names may contain characters that the terminal's encoding does not support
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
-            errors.leave_to_results()  # the commands print the warnings of results
+            errors.leave_to_results()  # the commands print the warnings in the results
             warnings.showwarning = _show_warnings_once(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
@@ -134,14 +134,14 @@ def main() -> NoReturn:
             if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()
                 os._exit(code)  # Python would wait for the thread
-        else:  # Python's own exit code, 1, is that of the --fail options
+        else:  # Python's own exit code 1 has another meaning here, that of the --fail options
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
 def _owners_of_option(error: click.ClickException) -> str:
-    """Return a sentence on the commands that have the unknown option of an error."""
+    """Return a sentence that names the commands with the unknown option."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     known = {name: commands.get_command(None, name) for name in _COMMANDS}

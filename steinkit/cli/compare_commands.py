@@ -28,14 +28,14 @@ from steinkit.sample import Sample
 @option_group("Reference samples", shared.reference_options)
 @option_group("Output", shared.output_options, shared.all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Rank samples of one target, each from a FILE ('-': standard input).
+    """Rank samples of the same target, one per FILE ('-': standard input).
 
     \b
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
     \f
     Every sample gets a verdict and a rank. The best sample may still be biased. Samples with overlapping brackets are
-    tied. If a FILE cannot be read or measured, it is reported, and the comparison continues. The error of such a file
-    determines the exit code. The first FILE that can be read determines the dimension of a built-in target.
+    tied. A FILE that cannot be read or measured is reported, and the comparison continues. The error determines the
+    exit code. The first FILE that can be read determines the dimension of a built-in target.
     """
     request = Request(files, options)
     judging = request.judging
@@ -67,7 +67,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
-    """Return the samples that can be read, and the errors of the others."""
+    """Return the samples that can be read, and errors for the others."""
     samples: dict[str, Sample] = {}
     unread: dict[str, SteinkitError] = {}
     for file in request.files:

@@ -88,7 +88,7 @@ def deliver_sample(
 
 
 def say_next_of_draws(sample: Sample, options: Options, target_options: Mapping[str, str]) -> None:
-    """Suggest a verdict on draws that were written to a file."""
+    """Suggest a verdict on the draws that were written to a file."""
     file = options["output"]
     if file == "-":
         return
@@ -110,7 +110,7 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
 @option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
-    """Draw from a target with SAMPLER, and write the draws to a file.
+    """Draw from a target with SAMPLER and write the draws to a file.
 
     \b
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
@@ -182,7 +182,7 @@ def run_document(draws: Draws, start: Any) -> dict[str, Any]:
 
 
 def run_text(document: Mapping[str, Any]) -> str:
-    """Return the number of chains, and the mean acceptance, cost and diagnostics."""
+    """Return the number of chains and the mean acceptance, cost and diagnostics."""
     counts = document["draws"]
     length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
     rows = {name: document[name] for name in ("acceptance", "mean_batch_size", "cost")} | document["diagnostics"]
@@ -229,7 +229,7 @@ def _summed_up(draws: Draws, name: str) -> Floats:
 )
 @option_group("Output", _draws_option, shared.json_option)
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
-    """Select the draws of FILE ('-': standard input) that represent a target best.
+    """Select the draws in FILE ('-': standard input) that best represent a target.
 
     \b
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv

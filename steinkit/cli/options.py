@@ -76,7 +76,7 @@ class Parsed(click.ParamType[Any]):
         """Read the value."""
         try:
             return self.read(value)
-        except InputError:  # an error of the file that the value names
+        except InputError:  # an error in the file that the value names
             raise
         except (ValueError, OverflowError) as error:
             self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
@@ -158,10 +158,10 @@ measure_option = option(
     multiple=True,
     metavar="MEASURE",
     type=click.Choice(measure_names()),
-    show_default="graph up to two dimensions, and sliced in more",
+    show_default="graph in one or two dimensions, else sliced",
     help=f"{alternatives(measure_names())}; repeatable.",
 )
-"""Option ``--measure``."""
+"""The ``--measure`` option."""
 
 
 def measure_options(*, of_solver: bool = False) -> Decorator:
@@ -205,9 +205,9 @@ bounded_sample_options = combined(_files, option_group("Input", _input_options, 
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """Option ``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Stop with exit code 4 after S seconds.")
-"""Option ``--max-seconds``."""
+"""The ``--max-seconds`` option."""
 matters_option = option("--matters", type=SIZE, metavar="DELTA", help="Report whether a bias exceeds DELTA sd.")
-"""Option ``--matters``."""
+"""The ``--matters`` option."""
 fail_options = combined(
     option(
         "--fail-if-biased",
@@ -222,7 +222,7 @@ fail_options = combined(
         help="Exit with 1 if a mean is biased by DELTA sd, 4 if undecided.",
     ),
 )
-"""Options ``--fail-if-biased`` and ``--fail-if-bias``."""
+"""The options ``--fail-if-biased`` and ``--fail-if-bias``."""
 verdict_options = combined(
     option("--no-verdict", is_flag=True, help="Compute discrepancies without a verdict."),
     matters_option,
@@ -231,18 +231,18 @@ verdict_options = combined(
         type=_COUNT,
         metavar="K",
         default=1,
-        help="Number of verdicts on a growing run; p-values are multiplied by K.",
+        help="Number of verdicts on a growing run; multiplies p-values by K.",
     ),
 )
-"""Options ``--no-verdict``, ``--matters`` and ``--looks``."""
+"""The options ``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also measure N exact samples."),
     option("--reference-draws", type=click.Path(), metavar="FILE", help="Measure blocks of this exact run instead."),
     seed_option,
 )
-"""Options ``--reference``, ``--reference-draws`` and ``--seed``."""
+"""The options ``--reference``, ``--reference-draws`` and ``--seed``."""
 json_option = option("--json", "json_output", is_flag=True, help="Print JSON instead of text.")
-"""Option ``--json``, with the name "json_output"."""
+"""The ``--json`` option, passed as ``json_output``."""
 save_option = option("-o", "--output", type=click.Path(dir_okay=False), help="Also write the JSON to this file.")
 """Option ``-o``."""
 output_options = combined(
@@ -250,6 +250,6 @@ output_options = combined(
     save_option,
     option("--plot", type=click.Path(dir_okay=False), help="Write a figure: .png, .pdf or .svg."),
 )
-"""Options ``--json``, ``-o`` and ``--plot``, with the names "json_output", "output" and "plot"."""
+"""The options ``--json``, ``-o`` and ``--plot``, passed as ``json_output``, ``output`` and ``plot``."""
 all_option = option("--all", "everything", is_flag=True, help=f"Print all rows instead of the worst {WORST}.")
-"""Option ``--all``, with the name "everything"."""
+"""The ``--all`` option, passed as ``everything``."""

@@ -28,9 +28,9 @@ def report(results: tuple[str, ...], output: str, title: str | None, target: str
     \b
     steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
     \f
-    RESULT is the file of 'steinkit sweep' or 'tune', or a JSON file that another command wrote with -o. The file of
-    arrays that belongs to a JSON file must be in the same folder. The page is a single file without scripts or external
-    resources.
+    RESULT is a file written by 'steinkit sweep' or 'tune', or a JSON file written by another command with -o. The file
+    of arrays that accompanies a JSON file must be in the same folder. The page is a single file without scripts or
+    external resources.
     """
     from steinkit.report.page import write_report
 
@@ -81,7 +81,7 @@ def warm() -> None:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Return functions that together run every kernel, by name."""
+    """Return functions by name that together run every kernel."""
     import numpy as np
 
     from steinkit.diagnosis.verdict import verdict
@@ -130,4 +130,4 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # this is the variable that click reads
+    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # click reads this variable

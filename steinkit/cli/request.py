@@ -1,4 +1,4 @@
-"""Requests, which contain samples, target and settings from command-line options.
+"""Requests with the samples, target and settings given on the command line.
 
 The module also writes the result.
 """
@@ -73,7 +73,7 @@ class Task:
 
 
 class NamedTarget:
-    """Target that options specify, and samples in its coordinates.
+    """Target specified by options, and samples in its coordinates.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """Return the target, with this dimension unless it has a dimension."""
+        """Return the target, with the given dimension if it has none."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -184,7 +184,7 @@ class Request(NamedTarget):
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
-        """Return the measures, or raise UsageError for settings of other measures."""
+        """Return the measures; raise UsageError for settings of other measures."""
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, setting in all_options().items():
             given = setting.help and self.given.get(name) not in (None, (), setting.default)
@@ -292,7 +292,7 @@ def require_different(files: Sequence[str]) -> None:
 
 
 def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
-    """Read a sample, its target (or None), bounds, and notes on names."""
+    """Read a sample, its target (or None), its bounds, and notes about names."""
     named = NamedTarget(options)
     sample = named.read(*files)
     target = named.of_sample(files_label(files), sample, needs_scores=True)
@@ -303,7 +303,7 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Give a sample the names of the target if ``--columns`` states their order.
+    """Name the columns of a sample like the target if ``--columns`` orders them.
 
     Parameters of the target are selected by name where possible.
     """
@@ -317,7 +317,7 @@ def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sampl
 
 
 def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Floats | None:
-    """Return bounds of parameters from one pair, ordered pairs or named pairs."""
+    """Return bounds of the parameters from one pair, ordered pairs or named pairs."""
     if not given:
         return None
     names, pairs = [name for name, *_ in given], np.array([pair for _, *pair in given])
@@ -377,7 +377,7 @@ def deliver(
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:
-    """Write a figure in the format of the file's ending, or as PNG."""
+    """Write a figure in the format given by the file name extension, or as PNG."""
     form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
     stream = io.BytesIO()
     try:

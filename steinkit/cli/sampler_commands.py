@@ -88,7 +88,7 @@ SAMPLER_OPTIONS = {
     **{name: _own_option(*each) for name, each in registry.own_options().items()},
     **CHAIN_OPTIONS,
 }
-"""Options of all samplers, in terms of click."""
+"""Click options of all samplers."""
 
 
 def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
@@ -102,7 +102,7 @@ def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
 
 
 def _default(name: str) -> str | bool:
-    """Return the common default of all samplers for the help, or False."""
+    """Return the default that all samplers share for the help text, or False."""
     given = (each.options().get(name) for each in map(registry.find_sampler, registry.sampler_names()))
     found = {str(each.default) for each in given if each is not None}
     return found.pop() if len(found) == 1 and not found & {"None", "False"} else False
@@ -184,7 +184,7 @@ def samplers(json_output: bool) -> None:
 _SMALLEST_BATCH = 100  # smallest batch with an approximately normal mean
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
 Found: TypeAlias = tuple[dict[str, Any], str]
-"""The JSON document and the text of a design."""
+"""JSON document and text of a design."""
 
 
 @shared.command()
@@ -276,7 +276,7 @@ def _average(given: Options) -> Found:
 
 
 def _only(given: Options, *names: str) -> dict[str, list[Any]]:
-    """Return given options as the choices of a search, such as "alphas" for "alpha"."""
+    """Return the given options as search values, such as "alphas" for "alpha"."""
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 

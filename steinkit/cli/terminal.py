@@ -1,4 +1,4 @@
-"""Output on the terminal, validation of output files, and handling of control-C."""
+"""Terminal output, validation of output files, and handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steinkit.errors import OutputError, UsageError, printable
 from steinkit.text import filled, on_screen
 
 _FIGURES = (".png", ".pdf", ".svg")
-_COLUMNS = 80  # width that is used if the terminal does not report it
+_COLUMNS = 80  # width if the terminal does not report one
 
 
 def require_places(source: str, json_file: str | None, figure_file: str | None) -> None:
@@ -88,7 +88,7 @@ def say_aside(text: str) -> None:
 def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
     """Suggest a command, unless JSON was printed.
 
-    The words do not include the name of the program.
+    The words exclude the name of the program.
     """
     if not json_output:
         say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
@@ -117,7 +117,7 @@ def terminal_columns(stream: TextIO | None) -> int | None:
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
-    with contextlib.suppress(OSError):  # the width or the file descriptor is not known
+    with contextlib.suppress(OSError):  # the width or the file descriptor is unknown
         return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
     return _COLUMNS
 
@@ -127,7 +127,7 @@ INTERRUPTED = 130
 
 @contextlib.contextmanager
 def heeded_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt at control-C, and end the process at the second one.
+    """Raise KeyboardInterrupt at the first Ctrl-C, and end the process at the second.
 
     A second KeyboardInterrupt would leave solvers running during the shutdown of the interpreter, and this would abort
     the process. The process also ends if the first one is raised in a callback of C code, because such a callback would
@@ -140,7 +140,7 @@ def heeded_interrupts() -> Iterator[None]:
         if interrupted:
             os._exit(INTERRUPTED)
         interrupted = True
-        print("interrupting; press control-C again to stop immediately", file=sys.stderr, flush=True)
+        print("interrupting; press Ctrl-C again to stop immediately", file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
     def unraisable(lost: sys.UnraisableHookArgs) -> None:

@@ -1,1 +1,1 @@
-"""Comparison of the settings of a sampler by sweeps and by tuning."""
+"""Sweeps and tuning, which compare the settings of a sampler."""

@@ -21,7 +21,7 @@ class Record:
     """Base class of dataclasses that are written as JSON."""
 
     def to_dict(self) -> Setting:
-        """Return the fields as JSON values; null for infinite or unknown values.
+        """Return the fields as JSON values, with null for infinite or unknown values.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Return the value, the bracket and the reasons that a choice depends on.
+        """Return the value, the bracket and the reasons that affect a choice.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Measured:
             raise InputError("the value is not finite")
         if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
-        unknown = next((f"biases are not known: {reason}" for reason in found.reason if reason), "")
+        unknown = next((f"the biases are unknown: {reason}" for reason in found.reason if reason), "")
         unranked = "" if found.hidden and not found.falls_apart else found.unranked
         margin = found.margin if math.isfinite(found.margin) else None
         return cls(found.measure, found.value, *ends, margin, unranked, found.unranked or unknown)
@@ -137,7 +137,7 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """Computing time of the cell, in seconds."""
+        """Computing time of the cell in seconds."""
         return self.sampling + self.scoring
 
     def loss(self, measure: str, *, is_ranked: bool = False) -> Interval:

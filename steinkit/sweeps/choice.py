@@ -6,8 +6,7 @@ setting that fails with half of its seeds or more therefore has an infinite medi
 smallest median over the seeds of the midpoints of the brackets.
 
 Setting i is distinguished from b if the difference exceeds the uncertainty due to both the solver and the seeds. The m
-seeds that both settings have in common are resampled with replacement, with the same resamples for both settings [1]_.
-The condition
+seeds common to both settings are resampled with replacement, using the same resamples for both [1]_. The condition
 
     median of l_is - median of u_bs > 0
 
@@ -44,16 +43,16 @@ from steinkit.sweeps.identity import digest
 from steinkit.text import setting_key
 
 LEVEL = 0.95
-_MISSING = math.nan, math.nan  # loss of a cell that was not run
-_SEED = 0  # seed of the bootstrap, so that the same cells lead to the same choice
+_MISSING = math.nan, math.nan  # loss assigned to a cell that was not run
+_SEED = 0  # seed of the bootstrap; the same cells must lead to the same choice
 _MOST_SEEDS = 100  # the binomial coefficient (200, 100) exceeds any number of settings
-_ENDS = 3  # smallest number of values for which a best value at an end of the grid is reported
+_ENDS = 3  # smallest number of values for which it is reported that the best value is at an end of the grid
 
 BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """Error raised if the values of a measure cannot order the settings.
+    """Error raised if a measure cannot order the settings.
 
     The values may be small although the draws are biased.
     """
@@ -160,7 +159,7 @@ class Choice:
     def at_end(self) -> tuple[str, str] | None:
         """Numeric option with the best value at an end of the grid, or None.
 
-        The second item states whether the value is the "smallest" or the "largest" one. Only options with at least
+        The second item states whether the value is the "smallest" or the "largest". Only options with at least
         three values are considered.
         """
         for name, value in self.best.items():
@@ -207,7 +206,7 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings, and the settings tied with it.
+    """Choose the best of several settings and list the settings tied with it.
 
     Tied settings cannot be distinguished from the best one.
 
@@ -264,7 +263,7 @@ def choose(
     if not np.isfinite(lower).any():
         raise InputError(f"expected a value of measure {measure} in some cell; all {np.isinf(lower).sum()} failed")
     medians = [_median(row) for row in 0.5 * lower + 0.5 * upper]
-    # if all medians are infinite, the setting that fails least often is chosen
+    # if all medians are infinite, choose the setting that fails least often
     scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
@@ -291,8 +290,8 @@ def choose(
 def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: str) -> str:
     """Return the reason why a measure cannot order settings; empty if it can.
 
-    A measure is refused if half of the cells of the best setting have values that must not be ranked first. An estimate
-    is also refused if half of the cells of any setting have values that must not be ranked.
+    A measure is rejected if half of the cells of the best setting have values that must not be ranked first. An
+    estimate is also rejected if, for any setting, half of the cells have values that must not be ranked.
 
     Parameters
     ----------
@@ -304,7 +303,7 @@ def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: 
         Name of the measure.
     """
     rows = [(best, "unknown")]
-    if not find_measure(measure).has_bracket:  # an estimate may also be too large, which affects the other settings
+    if not find_measure(measure).has_bracket:  # estimates may also be too large, which would favor other settings
         rows += [(row, "unranked") for row in all_cells]
     for row, kind in rows:
         values = [cell.measures[measure] for cell in row if measure in cell.measures]
@@ -352,7 +351,7 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
 
 
 def median_losses(losses: Floats) -> Floats:
-    """Return medians over seeds of the midpoints of brackets (settings, seeds, 2)."""
+    """Return the medians over the seeds of the midpoints of the brackets."""
     medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
     return medians
 
@@ -379,7 +378,7 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
     resampled = _resamples(shared, repeats)
-    with np.errstate(invalid="ignore"):  # settings with infinite medians are not distinguished
+    with np.errstate(invalid="ignore"):  # two settings with infinite medians are not distinguished
         difference = np.median(lower[resampled], axis=1) - np.median(upper[resampled], axis=1)
     return bool(np.mean(~(difference > 0.0)) <= error)
 

@@ -1,4 +1,4 @@
-"""Hashes that identify targets and samplers, to decide which cells can be reused.
+"""Hashes of targets and samplers that determine which cells can be reused.
 
 A target is identified by its bounds and names, its data, the contents of the file that defines it, and the values of
 its score and log density at a few fixed points. Values are used instead of code because the behavior of a function
@@ -29,12 +29,12 @@ from steinkit.sample import Floats
 from steinkit.target import Target
 
 _PROBES = 5
-_ANY_DIMENSION = 2  # dimension of the probes of a target that allows any dimension
+_ANY_DIMENSION = 2  # dimension of the probes if a target allows any dimension
 _LENGTH = 32  # number of hexadecimal digits of a hash
 
 
 def digest(*values: Any) -> str:
-    """Return the hash of JSON values, which does not depend on the order of keys."""
+    """Return a hash of JSON values that does not depend on the order of the keys."""
     text = json.dumps(values, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
@@ -96,7 +96,7 @@ def _probe_points(target: Target) -> Floats:
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
-    """Return the rounded value of a function, or the name of its exception."""
+    """Return the rounded value of a function, or the name of the exception it raises."""
     try:
         return _digits(function(point[None, :]))
     except Exception as error:  # user code; the cells report the failure

@@ -1,4 +1,4 @@
-"""Plans of sweeps, made from arguments or TOML files.
+"""Plans of sweeps, created from arguments or TOML files.
 
 A plan lists the cells of a sweep, which are all combinations of settings and seeds. A cell is identified by its setting
 and seed, the sampler, the target, the measures and their options, the label, the version of steinkit, and the SHA-256
@@ -37,7 +37,7 @@ _RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
 
 @dataclass(frozen=True)
 class Configuration:
-    """Description of a sweep that is common to all of its cells.
+    """Description of a sweep that applies to all of its cells.
 
     All values can be stored as JSON.
 
@@ -81,7 +81,7 @@ class Configuration:
         return f"{self.sampler} on target {self.target}{options and f' ({options})'}"
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the non-empty attributes as terms and values."""
+        """Return the names and values of the non-empty attributes."""
         values = vars(self) | {"measures": ", ".join(self.measures), "measure_settings": None}
         return tuple(
             (name.replace("_", " "), setting_label(value) if isinstance(value, dict) else str(value))
@@ -132,12 +132,12 @@ class Plan:
         return self.configuration.options | self.settings[setting]
 
     def with_options(self, **options: Any) -> Plan:
-        """Return a copy of the plan with other fixed options of the sampler."""
+        """Return a copy of the plan with different fixed options for the sampler."""
         known = self.configuration
         return replace(self, configuration=replace(known, options=known.options | options))
 
     def with_units(self, units: Setting) -> Plan:
-        """Return the plan with units that all cells use."""
+        """Return a copy of the plan with common units for all cells."""
         known = replace(self.configuration, measure_settings=self.configuration.measure_settings | {"units": units})
         return replace(self, measure_settings=self.measure_settings | {"units": units}, configuration=known)
 
@@ -183,7 +183,7 @@ def make_plan(
     label: str = "",
     **measure_settings: Any,
 ) -> Plan:
-    """Return the plan for the arguments of `sweep`.
+    """Create the plan for the arguments of `sweep`.
 
     Relative paths refer to `folder`.
 
@@ -252,7 +252,7 @@ def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
 def measure_setting_names() -> tuple[str, ...]:
     """Return the names of the measure options that a sweep accepts.
 
-    ``tolerance`` and ``max_seconds`` are omitted, because they are separate arguments of `sweep`.
+    The options ``tolerance`` and ``max_seconds`` are omitted because they are separate arguments of `sweep`.
     """
     taken = {name for name, option in all_options().items() if option.changes_value}
     return tuple(sorted(taken - {"tolerance", "max_seconds", "operator"}))
@@ -272,7 +272,7 @@ def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = No
 
 
 def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
-    """Return a target, and the files that define it.
+    """Return a target and the files that define it.
 
     A string is the name of a built-in target, or ``path.py:attribute``.
     """
@@ -292,7 +292,7 @@ def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple
 
 
 def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
-    """Return the plan that a TOML file describes.
+    """Create the plan described by a TOML file.
 
     ``steinkit sweep --help`` shows an example. Paths are relative to the folder of the file.
 

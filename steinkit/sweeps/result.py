@@ -21,7 +21,7 @@ from steinkit.sweeps.scheduler import Rung
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.text import Table
 
-_RESOURCES = {"budget": "likelihood evaluations of single data points", "draws": "draws"}
+_RESOURCES = {"budget": "likelihood evaluations at single data points", "draws": "draws"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Chosen(Result):
 
     @property
     def units(self) -> Setting | None:
-        """Units of all cells, in the form used in JSON documents.
+        """Units of all cells, as stored in JSON documents.
 
         None if no measure has units.
         """
@@ -73,7 +73,7 @@ class _Chosen(Result):
         return known if self.units is None else (*known, ("units", text.units_label(self.units)))
 
     def _judged(self, chain: str) -> Statement:
-        """Return a statement on the verdict on a chain of the best setting."""
+        """Return a statement about the verdict on a chain with the best setting."""
         found = self.verdict
         parts: tuple[str, ...] = () if self.unjudged is None else (unjudged_sentence(self.unjudged),)
         if found is not None:
@@ -83,7 +83,7 @@ class _Chosen(Result):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SweepResult(_Chosen):
-    """Result of a sweep: its cells, and the choice of a setting by each measure.
+    """Result of a sweep: the cells, and the setting chosen by each measure.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class SweepResult(_Chosen):
     def of(
         cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], racing: dict[str, str] | None, reused: int
     ) -> SweepResult:
-        """Choose a setting by every measure and collect the warnings.
+        """Choose a setting by each measure and collect the warnings.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class SweepResult(_Chosen):
 
     @property
     def leading(self) -> str | None:
-        """The measure that determines the choice; None if there is no choice.
+        """Measure that determines the choice; None if no setting was chosen.
 
         This is the first discrepancy or, if there are no discrepancies, the first measure.
         """
@@ -215,13 +215,13 @@ class SweepResult(_Chosen):
 
     @property
     def blind(self) -> str | None:
-        """The first measure that uses only the draws and cannot detect bias."""
+        """First measure that uses only the draws and therefore cannot detect bias."""
         return next((name for name in self.criteria if find_measure(name).needs == "draws"), None)
 
     def headline(self) -> str:
         """State the choice in one sentence.
 
-        The sentence includes problems of the draws of the best setting.
+        The sentence includes problems found in the draws with the best setting.
 
         Returns
         -------
@@ -240,7 +240,7 @@ class SweepResult(_Chosen):
         return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the quality of the best setting's draws, the choice, and its limits.
+        """State the choice, its limitations, and the quality of the chosen draws.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class SweepResult(_Chosen):
     def tables(self) -> tuple[Table, ...]:
         """Return a table of settings for each measure, and a table of failures.
 
-        The table of the leading measure is first.
+        The table for the leading measure comes first.
 
         Returns
         -------
@@ -296,7 +296,7 @@ class SweepResult(_Chosen):
         return (*map(sentences.choice_table, choices), *failed)
 
     def to_dict(self) -> Setting:
-        """Return the document that ``steinkit sweep --json`` prints.
+        """Return the document printed by ``steinkit sweep --json``.
 
         Returns
         -------
@@ -312,7 +312,7 @@ class SweepResult(_Chosen):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TuningResult(_Chosen):
-    """Result of tuning: the chosen setting, and the cost of the choice.
+    """Result of tuning: the chosen setting and the cost of the choice.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ class TuningResult(_Chosen):
     seeds : tuple of int
         Seeds of the chains of every setting.
     resource : str
-        Unit of the lengths of chains: "budget" (likelihood evaluations of single data points) or "draws".
+        Unit of the lengths of chains: "budget" (likelihood evaluations at single data points) or "draws".
     spent, full : int
         Cost of the choice, and cost of the full grid of all settings and seeds, in units of the resource.
     seconds, full_seconds : float
@@ -387,13 +387,13 @@ class TuningResult(_Chosen):
         tuple of Statement
             Statements in reading order.
         """
-        known = "The bias of its draws is not known."
+        known = "The bias of its draws is unknown."
         if self.bias is not None and self.margin is not None:
             of = f", the median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
             known = f"Its bias is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
         cost = (
             f"The choice used {self.spent:,} of the {self.full:,} {_RESOURCES[self.resource]} of the full grid. "
-            f"Sampling and scores took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} s."
+            f"Sampling and scoring took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} s."
         )
         return (
             Statement("choice", "Which setting is best?", f"{self.headline()}. {known}"),
@@ -421,7 +421,7 @@ class TuningResult(_Chosen):
         return ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)
 
     def to_dict(self) -> Setting:
-        """Return the document that ``steinkit tune --json`` prints.
+        """Return the document printed by ``steinkit tune --json``.
 
         Returns
         -------

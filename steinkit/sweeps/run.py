@@ -44,7 +44,7 @@ from steinkit.target import Target
 from steinkit.text import count, setting_key
 from steinkit.units import is_open
 
-_TOGETHER = 20  # largest number of chains that run in one call
+_TOGETHER = 20  # largest number of chains run in one call
 _DIGITS = 6  # significant digits of the units
 _PILOTS = 8  # largest number of chains that may define the units
 _TASKS = 2  # smallest number of tasks per worker if there are enough cells
@@ -173,7 +173,7 @@ def sweep(
 
 
 class Execution:
-    """Computation of cells, which are stored when they are finished.
+    """Computation of cells, which stores each cell as soon as it is finished.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Execution:
         self._done, self.reused = set(self._earlier), set[str]()
 
     def cells(self, plan: Plan, places: Iterable[Place]) -> dict[Place, Cell]:
-        """Return the requested cells, and compute those that are missing.
+        """Return the requested cells, computing any that are missing.
 
         Cells that failed in an earlier run are computed again.
         """
@@ -211,7 +211,7 @@ class Execution:
 def execution(
     plan: Plan, file: str | os.PathLike[str] | None = None, n_jobs: int | None = None, progress: bool = False
 ) -> Iterator[Execution]:
-    """Validate the options of a plan, and open its file.
+    """Validate the options of a plan and open its file.
 
     The parameters are those of `sweep`. If the computation is interrupted, a note on the exception states the number of
     stored cells and how to resume.
@@ -232,7 +232,7 @@ def execution(
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
     """Compute cells in this process or with the active joblib backend.
 
-    Cells are yielded in the order in which they are finished.
+    Cells are yielded in the order of their completion.
     """
     jobs = joblib.effective_n_jobs(n_jobs)
     if isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend):
@@ -255,14 +255,14 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
         for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
-    except Exception as error:  # from pickling or the backend, because tasks do not raise
+    except Exception as error:  # raised by pickling or by the backend, because tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
         raise SteinkitError(f"the workers failed ({message}); {hint}") from error
 
 
 def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: bool = False) -> SweepResult:
-    """Compute the missing cells, choose a setting, and test draws of this setting."""
+    """Compute the missing cells, choose a setting, and test draws with this setting."""
     began = time.perf_counter()
     with opened as running:
         store = running.store
@@ -282,7 +282,7 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with fixed units for all cells, and warnings.
 
     By default, the units are the standard deviations of draws from the target or of a pilot chain. If cells are added
-    to a file, the units in the file are used. Units are rounded, so that they are identical on all machines.
+    to an existing file, the units in that file are used. Units are rounded to make them identical on all machines.
 
     Raises
     ------
@@ -309,8 +309,9 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 def _pilots(plan: Plan) -> list[Sample]:
     """Run pilot chains with a few settings, and sort the chains by a criterion.
 
-    The criterion measures agreement with the score. It is the mean of (x_j - m_j) s_j(x), which is -1 under the target.
-    The mean is closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too wide.
+    The criterion measures how well a chain agrees with the score. It is the mean of (x_j - m_j) s_j(x), which is -1
+    under the target. The mean is closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too
+    wide.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]
@@ -347,10 +348,10 @@ def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """Return the result with a verdict on draws of the best setting.
+    """Return the result with a verdict on draws with the best setting.
 
-    The draws are those with the first seed. If they missed a mode that draws of another setting visited, this mode is
-    included as well.
+    The draws are those with the first seed. If these draws missed a mode that draws with another setting visited, the
+    mode is also included.
     """
     if result.leading is None:
         return result

@@ -1,4 +1,4 @@
-"""Samplers that sweeps can run: built-in samplers and functions of the user."""
+"""Samplers that sweeps can run: built-in samplers and user-defined functions."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class SweptSampler:
 
     @property
     def is_random(self) -> bool:
-        """True if the sampler takes a seed."""
+        """True if the sampler accepts a seed."""
         return self.known is None or "seed" in self.known
 
     def require(self, target: Target, options: Setting, seed: int) -> None:
         """Validate the options; raise UsageError if the sampler rejects them.
 
-        A built-in sampler is run for a single draw. A user's function is not run, because this may take long. Other
+        A built-in sampler is run for a single draw. A user-defined function is not run because it may be slow. Other
         exceptions are ignored here and are recorded when the cells are run.
         """
         if taken := {"seed", "chains"} & options.keys():
@@ -130,7 +130,7 @@ def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> S
 
 
 def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
-    """Replace the option start="normal" by draws from N(0, I), one per seed."""
+    """Replace the option start="normal" with draws from N(0, I), one per seed."""
     arguments = dict(options)
     if arguments.get("start") == _NORMAL_START:
         if target.dim is None:
@@ -143,7 +143,7 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
 def _as_chain(returned: Any, target: Target) -> Sample:
     """Convert the result of a user's function to a sample.
 
-    The dimension is checked here, because some measures do not detect an incorrect dimension.
+    The dimension is checked here because some measures do not detect an incorrect dimension.
     """
     sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
     if target.dim not in (None, sample.dim):
@@ -158,8 +158,8 @@ def _as_chain(returned: Any, target: Target) -> Sample:
 def quiet() -> Iterator[None]:
     """Run a block in one thread, without output or warnings.
 
-    Printed text is sent to standard error. Warnings are not shown if results contain them. The joblib backend is
-    replaced, because otherwise nested calls would be distributed over the workers of a cluster.
+    Printed text is sent to standard error. Warnings that the results contain are not shown. The joblib backend is
+    replaced; otherwise, nested calls would be distributed over the workers of a cluster.
     """
     with (
         joblib.parallel_config(backend="threading", n_jobs=1),

@@ -41,9 +41,9 @@ from steinkit.sweeps.choice import is_above, median_losses
 from steinkit.text import setting_key
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # fractions of the seeds on the rungs of successive elimination
-_ERROR = 0.05  # probability of dropping the setting with the smallest true median
+_ERROR = 0.05  # largest probability of dropping the setting with the smallest true median
 _FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at the level 95 %
-_ETA = 3  # one of this number of settings advances in tuning
+_ETA = 3  # in tuning, one setting in this number advances
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Rung(Record):
 
     @classmethod
     def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
-        """Select the settings with the smallest median losses; break ties by order.
+        """Select the settings with the smallest median losses, breaking ties by order.
 
         Parameters
         ----------
@@ -101,14 +101,14 @@ class Rung(Record):
 
     @property
     def ranked(self) -> list[str]:
-        """The settings, from best to worst."""
+        """Settings, from best to worst."""
         return sorted(self.losses, key=self.losses.__getitem__)
 
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     """Return the number of settings and the length of the chains on each rung.
 
-    The lengths are the largest ones that `cost` allows. The cost is a fraction of the cost of the full grid.
+    The chains are as long as `cost` allows. The cost is a fraction of the cost of the full grid.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def eliminate(
     seeds: Sequence[int],
     losses_of: Callable[[Sequence[int], Sequence[int]], tuple[str, Floats]],
 ) -> dict[str, str]:
-    """Return the reasons of settings that are dropped before all seeds are run.
+    """Return the reasons why settings are dropped before all seeds are run.
 
     Parameters
     ----------

@@ -8,9 +8,8 @@
 
 A cell, its measurements and its draws are written in one transaction, which is on disk before the next one begins
 (``synchronous = FULL``). If the process is killed or the power fails, only the cells that were being computed are lost.
-The database uses a rollback journal instead of a write-ahead log, because the latter requires shared memory, which
-network drives do not provide. SQLite's exclusive lock prevents access by a second process and is released when the
-first process ends.
+The database uses a rollback journal instead of a write-ahead log, which requires shared memory that network drives do
+not provide. SQLite's exclusive lock prevents access by a second process and is released when the first process ends.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def sweep_file(path: str | os.PathLike[str]) -> Path:
 
 
 def read_run(path: str | os.PathLike[str]) -> Result | None:
-    """Return the result in the file of a sweep or of tuning.
+    """Return the result stored in a sweep or tuning file.
 
     Return None if the file is not a database.
     """
@@ -225,7 +224,7 @@ class Store:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Convert errors of SQLite and of damaged contents to errors of steinkit."""
+        """Convert errors from SQLite and from damaged contents to steinkit errors."""
         try:
             yield
         except SteinkitError:

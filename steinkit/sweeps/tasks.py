@@ -1,4 +1,4 @@
-"""Tasks of a sweep, which run and score chains of one setting.
+"""Tasks of a sweep. A task runs and scores chains of one setting.
 
 A task is executed in this process or in a worker. Exceptions of samplers, targets and solvers, including SystemExit,
 are recorded as the reasons of failed cells.
@@ -49,7 +49,7 @@ def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cel
 
 
 def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Computed]:
-    """Run the chains of one setting, and score them.
+    """Run and score the chains of one setting.
 
     Draws are included only for the first seed of the plan.
     """
@@ -72,7 +72,7 @@ def _unpacked(packed: bytes) -> Plan:
 
 
 def depend_on(parent: int) -> None:
-    """Make a new worker process exit when its parent process ends.
+    """Make a worker process exit when its parent process ends.
 
     The worker also ignores control-C, which is sent to every process of a terminal.
     """
@@ -87,7 +87,7 @@ def depend_on(parent: int) -> None:
 
 
 def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
-    """Compute all measures of a chain, and record the reasons of failures."""
+    """Compute all measures of a chain and record why any of them failed."""
     began = time.perf_counter()
     measures: dict[str, Measured] = {}
     reasons, notes = [], []
@@ -104,6 +104,6 @@ def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line; errors of other packages include their type."""
+    """Return an error as one line, including the type of errors from other packages."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

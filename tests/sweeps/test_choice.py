@@ -299,7 +299,7 @@ class TestUnranked:
             ({"unranked": "slow", "hidden": "slow", "falls_apart": False}, "", "slow"),
             ({"unranked": "slow", "hidden": "slow", "falls_apart": True}, "slow", "slow"),
             ({"unranked": "off", "hidden": "", "falls_apart": False}, "off", "off"),
-            ({"reason": ("", "too wide")}, "", "biases are not known: too wide"),
+            ({"reason": ("", "too wide")}, "", "the biases are unknown: too wide"),
         ],
     )
     def test_slow_chains_are_unranked_only_if_their_draws_are_multimodal(self, changes, unranked, unknown):

@@ -102,9 +102,8 @@ class TestText:
         (entry,) = steinkit("score", name, "--measure", "ess", "--json").document["results"]
         assert entry["moved"] == pytest.approx(79 / 159)
         assert entry["cost_per_draw"] == 5.0
-        assert "50% of the draws differ from the previous draw, and the cost per draw is 5" in " ".join(
-            steinkit("score", name, "--measure", "ess").out.split()
-        )
+        text = steinkit("score", name, "--measure", "ess").out
+        assert "50%" in text and "cost per draw" in text
 
 
 class TestMistakes:

@@ -62,7 +62,7 @@ def compiled_and_interpreted(points: np.ndarray, t: float, monkeypatch: pytest.M
         yield greedy_spanner(points, t).edges
 
 
-@pytest.mark.parametrize("tens", range(30))
+@pytest.mark.parametrize("tens", range(12))  # all 6 kinds with all 5 dilations, four times
 def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points, t = random_points(seed), DILATIONS[seed % len(DILATIONS)]

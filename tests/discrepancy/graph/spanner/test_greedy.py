@@ -44,6 +44,13 @@ def twin_edges(points: bytes, d: int, t: float) -> list[tuple[int, int]]:
     return dense_greedy(np.frombuffer(points).reshape(-1, d), t)
 
 
+@functools.cache
+def lattice_edges(scale: float, t: float) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Return a permuted lattice with inexact distances and its edges by brute force, cached for all sizes of boxes."""
+    points = scale * np.random.default_rng(3).permutation(lattice(9, 9))
+    return points, searching_greedy(points, t)
+
+
 def assert_greedy(points: np.ndarray, t: float) -> Graph:
     """Assert that edges, order and lengths agree with brute force."""
     graph = greedy_spanner(points, t)
@@ -142,9 +149,8 @@ class TestTies:
     @pytest.mark.parametrize("t", [np.sqrt(2.0), 1.1, 1.8, 3.0])
     @pytest.mark.parametrize("scale", [0.1, 0.7, 1.0 / 3.0])
     def test_are_decided_by_sums_from_the_first_end(self, scale: float, t: float) -> None:
-        points = scale * np.random.default_rng(3).permutation(lattice(9, 9))
-        graph = greedy_spanner(points, t)
-        assert list(map(tuple, graph.edges.tolist())) == searching_greedy(points, t)
+        points, expected = lattice_edges(scale, t)
+        assert list(map(tuple, greedy_spanner(points, t).edges.tolist())) == expected
 
     def test_equal_points_are_joined_to_the_first_by_edges_of_length_zero(self) -> None:
         graph = greedy_spanner([[5.0], [1.0], [5.0], [5.0]])

@@ -33,9 +33,7 @@ _NESTED = {
     BIRTH: ("loglbirth", "lnlbirth", "loglikebirth", "loglikelihoodbirth", "lnlikelihoodbirth"),
     LIVE: ("nlive", "nlivepoints"),
 }
-_ALSO_NESTED = re.compile(
-    r"log[zx].*|n(call|c|live|iter)|eff|h|information|scale|insert(ion)?_?(order|index)?|boundidx"
-)
+_ALSO_NESTED = re.compile(r"logz(err|var)?|n(call|c|iter)|information|insert(ion)?(order|index)?")  # see `key`
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,8 @@ class Program:
     def interpretation(self, names: Collection[str], *, has_weights: bool) -> dict[str, str]:
         """Return the meanings of columns that are not parameters.
 
-        The meaning of an ignored column is empty.
-
-        If the draws have weights, columns that determine weights are ignored.
+        The meaning of an ignored column is empty. If the draws have weights, columns that determine weights are
+        ignored.
         """
         found = {name: "" for name in names if name and re.fullmatch(self.ignored, name)}
         known = {name: what for name, what in self.meanings.items() if name in names}
@@ -104,12 +101,14 @@ def key(name: str) -> str:
 def recognized(header: Sequence[str]) -> Program | None:
     """Return the program that wrote a table, or None.
 
-    For nested sampling without a column of weights, the meanings contain the columns that determine the weights.
+    For nested sampling, the meanings contain the columns that determine the weights.
     """
     places = {what: [name for name in header if key(name) in keys] for what, keys in _NESTED.items()}
-    if places[LIKELIHOOD] and any(places[what] for what in NESTED[1:]):
-        found = {names[0]: what for what, names in places.items() if names}
-        others = [name for name in header if name not in found and _ALSO_NESTED.fullmatch(key(name))]
+    known = [name for names in places.values() for name in names]
+    used = next((what for what in (VOLUME, LIVE, BIRTH) if places[what]), None)
+    if places[LIKELIHOOD] and used:
+        found = {places[LIKELIHOOD][0]: LIKELIHOOD, places[used][0]: used}
+        others = [*known, *(name for name in header if _ALSO_NESTED.fullmatch(key(name)))]
         return Program("nested sampling", (), "|".join(map(re.escape, others)), found, True)
     return next((each for each in _PROGRAMS if set(each.needs) <= set(header)), None)
 

@@ -21,6 +21,7 @@ from steinkit.containers.columns import (
     Selection,
     choose,
     lay_out,
+    may_hold_weights,
     require_distinct,
     require_numbers,
     sample_from_table,
@@ -394,15 +395,17 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
     and ``draw``, because there are then several rows per draw.
     """
     given = list(frame.columns)
+    is_labelled = "labels" in getattr(frame.columns, "names", ())  # anesthetic adds labels for figures
     names: Sequence[Any] = default_names(len(given)) if given == list(range(len(given))) else given
+    names = [name for name, _ in given] if is_labelled else names
     for each in names:
         if not isinstance(each, str):
             raise InputError(f"{source}: expected column names that are strings, got {each!r}; set frame.columns")
     require_distinct(names, source)
     index: Any = getattr(frame, "index", None)
     levels = [name for name in getattr(index, "names", ()) if name is not None]
-    labels = [name for name in LABELS if name in levels]
-    others = [str(name) for name in levels if name not in LABELS]
+    labels = [name for name in levels if name in LABELS or may_hold_weights(str(name))]
+    others = [str(name) for name in levels if name not in labels]
     if labels and others:
         raise InputError(
             f"{source}: expected one row per draw, got several with different {listed(others)} in the index; use "

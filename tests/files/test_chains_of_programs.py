@@ -193,6 +193,22 @@ def test_anesthetic_has_three_headers() -> None:
         np.testing.assert_array_equal(sample.weights, [0.5, 0.25])
 
 
+def test_frames_of_anesthetic_have_weights_in_the_index() -> None:
+    pandas = pytest.importorskip("pandas")
+    values = np.arange(12.0).reshape(3, 4)
+    index = pandas.MultiIndex.from_arrays([range(3), [0.5, 0.25, 1.0]], names=[None, "weights"])
+    names = ["a", "h", "logL", "nlive"]
+    columns = pandas.MultiIndex.from_arrays([names, [f"${name}$" for name in names]], names=[None, "labels"])
+    for frame in (pandas.DataFrame(values, index, columns), pandas.DataFrame(values, index, names)):
+        with pytest.warns(ReadingWarning, match='"weights" as weights'):
+            sample = sk.as_sample(frame)
+        assert sample.names == ("a", "h")
+        np.testing.assert_array_equal(sample.points, values[:, :2])
+        np.testing.assert_array_equal(sample.weights, [0.5, 0.25, 1.0])
+    with pytest.raises(InputError, match='"weights" may contain the weights'):
+        sk.as_sample(pandas.DataFrame(values[:, :2], index, ["a", "b"]))
+
+
 @pytest.mark.parametrize(
     ("index", "chains"),
     [

@@ -36,7 +36,7 @@ HUNG = 60.0  # seconds after which it is killed
 LONG = 600.0  # seconds after which a command counts as hanging
 INTERRUPTED = 130
 TICKS = os.sysconf("SC_CLK_TCK")
-STARTING = 0.5  # seconds in which Python starts, before it runs steinkit
+STARTING = 0.2  # CPU seconds in which Python starts, before it runs steinkit
 
 MODEL = """
 import numpy as np
@@ -148,7 +148,10 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
     """
     for attempt in range(100):
         process = started(folder / str(attempt), name)
-        time.sleep(rng.uniform(min(STARTING, 0.5 * seconds), seconds))
+        began = processor_seconds(process.pid)
+        while process.poll() is None and processor_seconds(process.pid) - began < STARTING:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, seconds))
         if process.poll() is not None:
             process.communicate()
             continue  # it had finished

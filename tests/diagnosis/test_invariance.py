@@ -219,7 +219,8 @@ def test_too_slow_density_yields_no_p_value():
     target.score_is_checked = True
     found = sk.invariance_test(normal_draws(13, n=100), target)
     assert found.p is None
-    assert "s per draw" in found.reason
+    assert "slow" in found.reason
+    assert not any(map(str.isdigit, found.reason))  # a measured time would make equal runs differ
 
 
 def test_proposals_with_an_exception_are_rejected():

@@ -1,9 +1,9 @@
-"""A test of whether the first draws of the chains are biased.
+"""Test for bias in the first draws of the chains.
 
 The test compares the first tenth of each chain with the rest. The test statistics are location and spread features of
 each coordinate, which have mean zero under the target. If a chain starts far from the target, its slow approach
-resembles autocorrelation, so a test of all draws may miss it. The center and the autocorrelation times are therefore
-estimated from the later draws.
+resembles autocorrelation, so a test of all the draws may miss this bias. The center and the autocorrelation times are
+therefore estimated from the later draws.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _EARLY = 0.1
 def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
     """Return the draws after the first tenth of each chain if that tenth is biased.
 
-    The features are t_j and 1 + c_j t_j, with scores t and centered coordinates c in units of the later draws.
-    Bonferroni's correction accounts for the 2 d features. The autocorrelation time of a location or spread is at least
-    the median time of all locations or spreads. The variance of a feature is the larger of its variances over the early
-    and the later draws. If features have heavy tails, as in the neck of a funnel, one early draw of an exact chain may
-    be more extreme than all later draws.
+    The features are t_j and 1 + c_j t_j, with scores t and centered coordinates c in units of the later draws. A
+    Bonferroni correction accounts for the 2 d features. Each autocorrelation time of a location (or spread) feature is
+    raised to at least the median over all location (or spread) features. The variance of a feature is the larger of its
+    variances over the early and the later draws: if features have heavy tails, as in the neck of a funnel, one early
+    draw of an exact chain may be more extreme than all later draws.
 
     Parameters
     ----------

@@ -1,23 +1,23 @@
-"""The critic: a function fitted to one half of the draws, tested on the other.
+"""Critic test: a function is fitted to half of the draws and tested on the rest.
 
-Stein's identity E[T f] = 0 holds under the target for smooth vector fields f, with the Langevin operator
+Under the target, Stein's identity E[T f] = 0 holds for smooth vector fields f. Here T is the Langevin operator
 
-    T f = sum over k of b_k f_k + a_k df_k/dx_k,        b the score and a = 1 on an unbounded support
+    T f = sum over k of b_k f_k + a_k df_k/dx_k,        where b is the score and a = 1 on an unbounded support
 
-(`steinkit.discrepancy.moments`). If the target is a curved ridge or a ring, some biases can be detected only by fields
-that are not gradients. With c = x - median, the covariance C and the damping
+(`steinkit.discrepancy.moments`). If the target is a curved ridge or a ring, some biases can be detected only with
+fields that are not gradients. With c = x - median, the covariance C and the damping
 
     m = 1 / (1 + c' C^-1 c / (3 d)),
 
 all estimated from *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The
-n / 32 fields with the largest |mean| / sd on that half are kept. The critic is a weighted sum of these fields, and a
-ridge regression on the same half determines its weights. The statistic z is the mean of the critic over the other half,
-divided by its standard error. The halves are then exchanged.
+n / 32 fields with the largest |mean| / sd on that half are kept. The critic is a weighted sum of these fields, and the
+weights are determined by ridge regression on the same half. The statistic z is the mean of the critic over the other
+half, divided by its standard error. The halves are then exchanged, which gives a second value of z.
 
-The two values of z are nearly equal, because each mean is approximately the scalar product of the feature means of the
+The two values of z are nearly equal because each mean is approximately the scalar product of the feature means of the
 two halves. Their average therefore has a variance near one, and its p-value is computed from Student's t distribution.
 Each half is contiguous within every chain. The standard errors use the longer of the two estimated autocorrelation
-times, because either may be an underestimate.
+times because either time may be an underestimate.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from steinkit.units import Units
 
 _FEWEST = 100  # smallest number of draws
 _MOST_DRAWS = 5000  # largest number of draws; longer samples are thinned evenly
-_MOST_VALUES = 1 << 23  # largest (fields) x (draws)
+_MOST_VALUES = 1 << 23  # largest value of (fields) x (draws)
 _DRAWS_PER_FIELD = 32
-_RIDGE = 0.3  # times (fields) / (draws): ridge penalty relative to the variance of a field
+_RIDGE = 0.3  # ridge penalty relative to a field's variance, divided by (fields) / (draws)
 _LEAST = 1e-6  # added to variances in standard units
 
 
@@ -97,9 +97,9 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Factors of the fields; coordinates are the first axis."""
+    """Factors of the fields, with coordinates along the first axis."""
 
-    factors: Floats  # centered coordinates, and 1
+    factors: Floats  # centered coordinates and the constant 1
     plain: Floats  # values for p = 1
     damped: Floats  # diffusion times m
     covariance: Floats
@@ -116,7 +116,7 @@ class _Fields:
         return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
 
     def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Return T f for the fields with factors p given by `pairs`, (pairs * d, rows)."""
+        """Return T f of shape (pairs * d, rows) for fields with factors p from `pairs`."""
         factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
@@ -127,7 +127,7 @@ class _Fields:
 
 
 def _critic(values: Floats, most: int) -> tuple[Integers, Floats]:
-    """Return the row numbers of the selected fields, and their weights."""
+    """Return the row numbers and the weights of the selected fields."""
     means, sds = values.mean(axis=1), values.std(axis=1)
     means /= np.where(sds > 0.0, sds, np.inf)
     kept = np.sort(np.argsort(-np.abs(means), kind="stable")[:most])

@@ -1,8 +1,8 @@
 """Markov kernels that leave a target invariant and move many draws at once.
 
-Each draw is moved independently: the draws are the initial states of n independent chains. If a Markov kernel K leaves
-the target P invariant, draws from P remain draws from P. The settings of K may depend on the initial positions of the
-draws, but not on later ones.
+Each draw is the initial state of its own chain, so the n chains are independent. If a Markov kernel K leaves the target
+P invariant, draws from P remain draws from P. The settings of K may depend on the initial positions of the draws but
+not on later positions.
 
 **Hamiltonian Monte Carlo** moves x by leapfrog steps in the coordinates u = L^-1 x, where L L' is a covariance matrix
 and s is the score of the target,
@@ -13,19 +13,19 @@ and accepts the last position with probability min(1, exp(log p(x') - log p(x) +
 e is randomized for each draw.
 
 **Random-scale Metropolis moves** propose x + h v xi, where xi ~ N(0, 1), v is a random coordinate axis or principal
-axis, scaled to the spread of the draws, and the scale h is log-uniform. These moves need only the log density, and
-their scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide
-parts of a funnel.
+axis scaled to the spread of the draws, and h is a log-uniform scale. These moves need only the log density, and their
+scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide parts of
+a funnel.
 
 **Group-scale moves** are designed for hierarchical models, where a coordinate t, such as the logarithm of a standard
-deviation, determines the scale of a group of coordinates a. They change t and the scale of the group together,
+deviation, determines the scale of a group of coordinates a. These moves change t and the scale of the group together,
 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
 where b is a fixed slope, and m contains the medians of a or the mean of the group. In the latter case, the number of
 scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from the bound.
-The groups are found from correlations of log |a - median| with the ranks of t. The target is invariant for every choice
-of groups.
+The groups are identified from correlations of log |a - median| with the ranks of t. The moves leave the target
+invariant for every choice of groups.
 
 A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
@@ -48,25 +48,25 @@ from steinkit.sample import Floats, Integers
 from steinkit.target import Target, is_inside
 
 _JITTER = (0.6, 1.4)
-_FIRST_STEP = 0.9  # divided by d^(1/4), in standard deviations
+_FIRST_STEP = 0.9  # in standard deviations, before division by d^(1/4)
 _ACCEPTANCE = (0.6, 0.85)
-_PILOT = 200  # draws for tuning the step size
+_PILOT = 200  # number of draws for tuning the step size
 _TUNING = 12  # largest number of moves for tuning
 _SCALES = (0.03, 3.0)
-_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a group's scale with t, and the same in standard errors
+_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a group's scale with t, absolute and in standard errors
 _MOST_GROUPS = 8
-_SCALE_MOVES = 4  # moves per transition; twice this number without Hamiltonian Monte Carlo
-_GROUP_MOVES = 2  # moves per transition
-_FULL_METRIC = 100  # largest number of coordinates for which axes and groups use correlations
+_SCALE_MOVES = 4  # number of moves per transition, doubled without Hamiltonian Monte Carlo
+_GROUP_MOVES = 2  # number of moves per transition
+_FULL_METRIC = 100  # largest number of coordinates for which correlations define the axes and groups
 _REACH = 5.0  # draws are clipped at this number of robust scales before their covariance is computed
 _LEAPFROGS = 6
-_GRADIENTS = _LEAPFROGS + 1  # gradients per Hamiltonian move
+_GRADIENTS = _LEAPFROGS + 1  # number of gradients per Hamiltonian move
 _RUNAWAY = 1e6  # largest distance from the start of a trajectory, in standard deviations
-NODES = 6  # nodes of the Gauss-Legendre quadrature of the score along a move
+NODES = 6  # number of Gauss-Legendre nodes for integrating the score along a move
 
 
 class State(NamedTuple):
-    """Positions of n chains, shape (n, d), and their log densities, shape (n,).
+    """Positions (n, d) and log densities (n,) of n chains.
 
     If only the score is available, the log density of each chain is known up to a constant.
     """
@@ -76,7 +76,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or its changes if only the score is available.
+    """Log density of a target, or changes in it if only the score is available.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Density:
         self.target, self.bounds, self.evaluations = target, bounds, 0
 
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
-        """Return the log density at proposals, shape (n,); -inf outside the bounds."""
+        """Return the log density at each proposal; -inf outside the bounds."""
         if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
@@ -106,22 +106,22 @@ class Density:
         return np.where(self.inside(points), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
-        """Return the log density at any points, shape (n,); -inf where undefined."""
+        """Return the log density at arbitrary points; -inf where it is undefined."""
         self.evaluations += len(points)
         values = self.target.proposal_log_density(points)
         return values if self.bounds is None else np.where(self.inside(points), values, -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
-        """Return the log density at draws, shape (n,); raise InputError if not finite."""
+        """Return the log density at each draw; raise InputError if it is not finite."""
         self.evaluations += len(points)
         return self.target.log_density_of_draws(points, draws=rows)
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
-        """Return a mask of the points strictly within the bounds, shape (n,)."""
+        """Return a mask of the points strictly within the bounds."""
         return is_inside(points, self.bounds)
 
     def score(self, points: Floats) -> Floats:
-        """Return the score at proposals, shape (n, d); NaN where it is undefined."""
+        """Return the score at each proposal; NaN where it is undefined."""
         self.evaluations += len(points)
         return self.target.proposal_score(points)
 
@@ -143,7 +143,7 @@ class Hamiltonian:
         self.step = _FIRST_STEP / len(root) ** 0.25
 
     def tune(self, state: State) -> None:
-        """Tune the step size to an acceptance rate between .6 and .85.
+        """Tune the step size to an acceptance rate between 0.6 and 0.85.
 
         Up to 200 of the chains are copied for tuning.
         """
@@ -158,7 +158,7 @@ class Hamiltonian:
             factor = 1.0 + 0.8 * (factor - 1.0)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the acceptance rate."""
+        """Move every chain once, and return the new state and the acceptance rate."""
         require_time("the draws were moved")
         points, lost = state.points, np.zeros(len(state.points), dtype=np.bool_)
         momentum = self._rng.standard_normal(points.shape)
@@ -187,7 +187,7 @@ class Hamiltonian:
 
 
 class RandomScale:
-    """Metropolis moves of random scale along coordinates and principal axes.
+    """Random-scale Metropolis moves along coordinates and principal axes.
 
     Parameters
     ----------
@@ -203,11 +203,11 @@ class RandomScale:
 
     @property
     def outside(self) -> float:
-        """Fraction of small moves within the bounds that end at zero density."""
+        """Fraction of small moves within the bounds that reach zero density."""
         return self._outside / max(1, self._near)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the acceptance rate."""
+        """Move every chain once, and return the new state and the acceptance rate."""
         require_time("the draws were moved")
         n, rng = len(state.points), self._rng
         length = np.exp(rng.uniform(math.log(_SCALES[0]), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
@@ -279,7 +279,7 @@ def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
 
 
 class GroupScale:
-    """Metropolis moves of a coordinate and of the scale of its group.
+    """Metropolis moves that change a coordinate and the scale of its group.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class GroupScale:
         self._density, self._groups, self._rng = density, groups, rng
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the acceptance rate."""
+        """Move every chain once, and return the new state and the acceptance rate."""
         require_time("the draws were moved")
         n, rng = len(state.points), self._rng
         group = self._groups[rng.integers(len(self._groups))]
@@ -316,10 +316,10 @@ class GroupScale:
 
 
 class Composite:
-    """Composition of the three kernels, with settings estimated from draws.
+    """Composition of the three Markov kernels, with settings estimated from draws.
 
-    A transition consists of one move of Hamiltonian Monte Carlo, if the target has a log density and a gradient,
-    followed by several random-scale moves and, if there are groups, group-scale moves.
+    A transition begins with one Hamiltonian Monte Carlo move if the target has a log density and a gradient. Several
+    random-scale moves follow, and then group-scale moves if there are groups.
 
     Parameters
     ----------
@@ -349,16 +349,16 @@ class Composite:
 
     @property
     def outside(self) -> float:
-        """Fraction of small moves within the bounds that end at zero density."""
+        """Fraction of small moves within the bounds that reach zero density."""
         return self._scales.outside
 
     def tune(self, state: State) -> None:
-        """Tune the step size of Hamiltonian Monte Carlo."""
+        """Tune the step size for Hamiltonian Monte Carlo."""
         if self._hamiltonian:
             self._hamiltonian.tune(state)
 
     def move(self, state: State) -> tuple[State, float]:
-        """Move every chain once; return the new state and the mean acceptance rate."""
+        """Move every chain once, and return the new state and mean acceptance rate."""
         rates = []
         for kernel in self._kernels:
             state, rate = kernel.move(state)
@@ -367,10 +367,10 @@ class Composite:
 
 
 class ExactRun:
-    """Short MCMC run that starts at every draw.
+    """Short MCMC run with one chain started at each draw.
 
-    Exact draws remain exact, and the distribution of biased draws approaches the target. If a mean approaches its value
-    under the target monotonically, its change is a lower bound on its bias.
+    Exact draws remain exact, and the distribution of biased draws approaches the target. If a mean approaches its
+    target value monotonically, the change in the mean is a lower bound on the bias.
 
     Parameters
     ----------
@@ -402,11 +402,11 @@ class ExactRun:
 
     @property
     def points(self) -> Floats:
-        """Current positions, shape (n, d)."""
+        """Current positions, an array of shape (n, d)."""
         return self._state.points
 
     def scores(self) -> Floats:
-        """Evaluate the score at the current positions, shape (n, d)."""
+        """Evaluate the score at each of the current positions."""
         return self._density.score(self.points)
 
     def move(self, times: int) -> ExactRun:
@@ -429,9 +429,9 @@ def evaluations_per_transition(target: Target) -> int:
 
 
 def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return a square root of the inverse mass matrix, and the axes of moves.
+    """Return a square root of the inverse mass matrix, and the directions of moves.
 
-    Both are estimated from clipped draws.
+    Both results are estimated from clipped draws.
     """
     n, dim = points.shape
     centre, scale = robust_units(points, shares)
@@ -451,7 +451,7 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return medians, and half the distances between the 16 % and 84 % quantiles.
 
-    If most values of a coordinate are equal, its second result is the standard deviation.
+    If most values of a coordinate are equal, the standard deviation replaces the half distance.
     """
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)
@@ -459,7 +459,7 @@ def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def quantiles(values: Floats, shares: Floats) -> Floats:
-    """Return the 16, 50 and 84 % quantiles of weighted columns, shape (3, d)."""
+    """Return the 16, 50 and 84 % quantiles of d weighted columns, with shape (3, d)."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
 

@@ -1,34 +1,35 @@
 """Findings of a verdict: biased coordinates and pairs, with directions.
 
-Three tests distinguish coordinates and contribute findings: moments for location, scale and correlation; bounded
-moments and slices for shapes and other dependence. A finding is reported only if its test alone would reject the draws
-with a p-value of at most .05. Once a moment is reported, further moments need less evidence. A biased location or scale
-also changes the shape of a coordinate, so a finding on a moment replaces a finding on a shape with similar evidence.
+Three tests distinguish coordinates and contribute findings. The moments detect errors in location, scale and
+correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported only if
+its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported, additional
+moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a finding about a
+moment replaces a finding about a shape with similar evidence.
 
 Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
-not shifted and are not reported. If only the correlation of two coordinates is too weak, each coordinate is too wide
-given the other, but the evidence for an error of their dependence is stronger.
+not shifted, so they are not reported. If only the correlation between two coordinates is too weak, each coordinate is
+too wide given the other, but the evidence of an error in their dependence is stronger.
 
-**Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity the mean score
-of coordinate k, zero before, becomes
+**Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity, the mean score
+of coordinate k changes from zero to
 
     mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
 If only x_j is shifted, the mean score of each coordinate k is therefore proportional to the covariance of t_k and t_j,
-up to its standard error. The shift then explains all mean scores. If x_1 and x_2 have the correlation .9, a shift of
-x_1 gives x_2 a mean score with nine tenths of the size of that of x_1 and the opposite sign, although x_2 is not
-shifted. The bias of the shape of x_2 given x_1 has a similar size and the same explanation.
+up to its standard error. The shift then explains all mean scores. Suppose that x_1 and x_2 have correlation 0.9. If
+only x_1 is shifted, the mean score of x_2 has the opposite sign and nine tenths of the size of the mean score of x_1,
+although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, with the same explanation.
 
 Shifted coordinates are selected one at a time. The candidates are the coordinates with z-scores close to the largest.
-The candidate that explains most of the other scores is selected, and the parts of the other scores that it explains are
-subtracted. The selection ends when no mean score is significant.
+The candidate that explains the largest part of the other scores is selected, and this part is subtracted. The selection
+ends when no mean score is significant.
 
 **Misplaced mass.** Let u be the position along a line. If the conditional distribution of the other coordinates given u
 is correct, the mean score along the line over the draws near u is the slope of the target's marginal log density at u.
-This holds for any marginal distribution of u in the draws. The log density is the integral of the slope over the bins
-and is extrapolated linearly beyond the outermost draws. The target's mass in each bin follows from the log density. The
-distribution functions of the draws and of the target are compared at the edges of the bins.
+This statement holds for any marginal distribution of u in the draws. The log density is the integral of the slope over
+the bins and is extrapolated linearly beyond the outermost draws. The target's mass in each bin follows from the log
+density. The distribution functions of the draws and the target are compared at the bin edges.
 """
 
 from __future__ import annotations
@@ -58,23 +59,23 @@ _KINDS = {
     "location given": Kind.CONDITIONAL_LOCATION,
     "spread given": Kind.CONDITIONAL_SCALE,
 }
-"""The kind of finding for each kind of feature with another name."""
+"""Kinds of findings for the kinds of features that have a different name."""
 
 _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
-"""Directions for a positive and a negative mean of a feature; "too narrow" and "too wide" for other features."""
+"""Directions for a positive and a negative feature mean. The default is "too narrow" and "too wide"."""
 
 Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
-_SHAPES_OF_ALL = 3  # a finding on all coordinates comes first if there are this many biased shapes
+_SHAPES_OF_ALL = 3  # a finding about all coordinates comes first if there are at least this many biased shapes
 _MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
 _LEAST = 3.0  # smallest significant z-score of a location
-_AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's
-_EXPLAINED = 0.8  # the same for a moment that another one explains; the ratio is 1.1 to 1.4 if the shape is correct
+_AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's |z|
+_EXPLAINED = 0.8  # this fraction for a moment that another moment explains; 1.1 to 1.4 if the shape is correct
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
-_FURTHER = 10.0  # factor of the largest p-value for further moments
-_UNEXPLAINED = 0.01  # a finding on several coordinates is reported if no single finding has a smaller p-value
-_AS_LARGE = 2.0  # the total spread is reported first if its |z| is at least this multiple of the largest
+_FURTHER = 10.0  # factor by which the largest p-value increases for additional moments
+_UNEXPLAINED = 0.01  # a finding about several coordinates is reported if no other finding has a smaller p-value
+_AS_LARGE = 2.0  # the total spread is reported first if its |z| is at least this multiple of the largest other |z|
 _MOST_LOADINGS = 4
 _LEAST_LOADING = 0.5  # fraction of an axis's largest squared loading below which a coordinate is not named
 _NO_CORRELATION = 3.0  # correlations below this number of standard errors are treated as zero
@@ -83,9 +84,9 @@ _LEAST_SHARE_OF_SHAPES = 0.5  # fraction of the largest z-score of its kind belo
 
 
 def size_of(feature: Feature, mean: float) -> float:
-    """Return the size of a moment in standard units, as `Finding.size` defines it.
+    """Return the size of a moment in standard units, as defined in `Finding.size`.
 
-    For the mean f of the feature it is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 for others.
+    If the feature has mean f, the size is |f| for a location, |sqrt(1 - f) - 1| for a spread, and |f| / 2 otherwise.
     """
     if feature.kind == "spread":
         return abs(math.sqrt(max(0.0, 1.0 - mean)) - 1.0)
@@ -109,10 +110,10 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
     """Return the p-value of the hypothesis that no bias exceeds `delta`.
 
-    With enough draws, any bias is significant, so this test asks whether a bias exceeds a relevant size. The test
+    With enough draws, any bias is significant, so this test checks whether a bias exceeds a relevant size. The test
     statistic is the maximum over all moments of (|f| - c) / e, where f is the mean of the feature, e is its standard
-    error, and c is the absolute mean that corresponds to `delta` standard units (`mean_of`). The test is one-sided,
-    with Bonferroni's correction.
+    error, and c is the absolute mean that corresponds to `delta` standard units (`mean_of`). The test is one-sided and
+    uses a Bonferroni correction.
     """
     named = moments.largest(len(moments.features))
     largest = -math.inf
@@ -124,11 +125,11 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 
 
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return at most five findings, except those that other findings explain.
+    """Return at most five findings, without those that other findings explain.
 
-    A finding on all coordinates comes first unless other findings are more significant and at most two of them are
-    shapes. A shape along a principal axis is reported only if there is no other finding, because a biased coordinate
-    affects every axis.
+    A finding about all coordinates comes first unless other findings are more significant and at most two of these
+    findings are shapes. A shape along a principal axis is reported only if there is no other finding because a biased
+    coordinate affects every axis.
 
     Parameters
     ----------
@@ -157,14 +158,14 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Return True for the spread of an axis and the spread or tails of all."""
+    """Return True for an axis spread, and for the joint spread or tails."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
 def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Return findings on moments, beginning with those on several coordinates.
+    """Return findings about moments, with those about several coordinates first.
 
     Locations that are explained by shifts of other coordinates come last.
 
@@ -205,7 +206,7 @@ def moment_findings(
 def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, float]:
     """Return the corrected p-value of every feature.
 
-    Bonferroni's correction is applied within each group and across the groups.
+    The Bonferroni correction is applied within each group and across the groups.
     """
     draws = moments.n_effective * slower_half_time(moments.features, moments.autocorrelation_time)  # Kish's if weighted
     tails = tail_probability(np.abs(moments.z), draws / slower)
@@ -219,7 +220,7 @@ def _of_several(
 ) -> list[Moment]:
     """Return the moment of an axis or of all coordinates to report first, if any.
 
-    The list is empty if single moments are significant and not much smaller.
+    The list is empty if individual moments are significant and not much smaller.
     """
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0
@@ -262,7 +263,7 @@ def _direction(kind: str, mean: float) -> str:
 
     Let the target be normal with mean zero and covariance S, and let the draws have the mean m and the covariance C.
     Then the mean of t is -S^-1 m, and the mean of 1 + c_j t_j is 1 - (C S^-1)_jj. The mean of c_i t_j + c_j t_i
-    decreases with the correlation of the draws.
+    decreases as the correlation of the draws increases.
     """
     positive, negative = _DIRECTIONS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
     return positive if mean > 0.0 else negative
@@ -271,10 +272,10 @@ def _direction(kind: str, mean: float) -> str:
 def _strength(mean: float, correlation: float, noise: float) -> str:
     """Return the direction of a dependence.
 
-    Let rho be the correlation of two coordinates under a normal target, and r their correlation in the draws. The mean
-    of the feature is 2 (rho - r) / (1 - rho^2). The absolute value of this mean is 2 |r| if rho = 0, and 4 |r| / (1 -
-    r^2) if rho = -r. The threshold for a correlation of the wrong sign lies between these two values, because errors of
-    location and spread also change the mean.
+    Let rho be the correlation between two coordinates under a normal target, and r their correlation in the draws. The
+    mean of the feature is 2 (rho - r) / (1 - rho^2). The absolute value of this mean is 2 |r| if rho = 0, and 4 |r| /
+    (1 - r^2) if rho = -r. The threshold for a correlation of the wrong sign lies between these two values because
+    errors in location and spread also change the mean.
     """
     if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"
@@ -282,7 +283,7 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
 
 
 def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
-    """Return which of the coordinates with biased mean scores are shifted.
+    """Return the shifted coordinates among those with biased mean scores.
 
     Parameters
     ----------
@@ -309,7 +310,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """Return scores, shape (k, n), without the parts that one of them explains.
+    """Return scores of shape (k, n) minus the parts explained by one of the scores.
 
     The residual of the score `cause` is zero.
     """
@@ -322,7 +323,7 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
 
 
 def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
-    """Return the absolute values of the mean scores in standard errors."""
+    """Return the absolute mean scores in standard errors."""
     mean = scores @ draws.shares
     error = inflation * np.sqrt((scores - mean[:, None]) ** 2 @ draws.shares**2)
     return np.asarray(np.abs(mean) / np.where(error > 0.0, error, np.inf))
@@ -336,7 +337,7 @@ def shape_findings(
     limits: Floats | None,
     at_most: Mapping[str, float],
 ) -> list[Finding]:
-    """Return findings on shapes and on dependence beyond correlation.
+    """Return findings about shapes and about dependence beyond correlation.
 
     Parameters
     ----------
@@ -382,9 +383,9 @@ def _each_once(findings: Iterable[Finding]) -> list[Finding]:
 def _shape(
     z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
 ) -> Finding:
-    """Return the finding on the shape along a coordinate or an axis.
+    """Return the finding about the shape along a coordinate or an axis.
 
-    A finding along a single coordinate reports the misplaced mass.
+    A finding along a single coordinate includes the misplaced mass.
     """
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
@@ -403,7 +404,7 @@ def _shape(
 
 
 def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
-    """Return a finding on a coordinate near the median of another coordinate.
+    """Return a finding about a coordinate near the median of another coordinate.
 
     A positive mean of the feature indicates that the score of x_j, or 1 + c_j t_j, is larger near the median of x_i
     than far from it. Near this median, x_j is therefore too low or too narrow.
@@ -415,12 +416,12 @@ def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
 
 _PER_BIN = 50  # smallest number of draws per bin
 _MOST_BINS = 20
-_STEEPEST = 700.0  # limit for the increase of the log density beyond the last draw; avoids overflow
-_AN_INTERVAL = 1.35  # an interval is reported, not a half line, if its excess is larger by this factor
+_STEEPEST = 700.0  # limit on the increase in log density beyond the last draw, to avoid overflow
+_AN_INTERVAL = 1.35  # an interval is reported instead of a half line if its excess is larger by this factor
 
 
 class MisplacedMass(NamedTuple):
-    """The interval with the largest excess or deficit of draws.
+    """Interval with the largest excess or deficit of draws.
 
     Attributes
     ----------
@@ -438,7 +439,7 @@ class MisplacedMass(NamedTuple):
 def misplaced_mass(
     along: Floats, pull: Floats, shares: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> MisplacedMass:
-    """Find the interval with too many or too few draws.
+    """Find the interval with the largest excess or deficit of draws.
 
     Parameters
     ----------
@@ -456,7 +457,7 @@ def misplaced_mass(
     bins = min(max(len(u) // _PER_BIN, 4), _MOST_BINS)
     reached = np.cumsum(mass)
     starts = np.searchsorted(reached, np.arange(bins) / bins * reached[-1])
-    starts = np.unique(np.searchsorted(u, u[starts]))  # equal draws are in the same bin
+    starts = np.unique(np.searchsorted(u, u[starts]))  # equal draws must be in the same bin
     mass_of_bins = np.add.reduceat(mass, starts)
     slopes = np.add.reduceat(mass * slope, starts) / mass_of_bins
     edges = np.append(u[starts], u[-1])

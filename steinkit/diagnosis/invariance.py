@@ -1,13 +1,14 @@
-"""A test that moves draws by a Markov kernel that leaves the target invariant.
+"""Test that moves the draws with a Markov kernel that preserves the target.
 
-Let a Markov kernel that leaves the target P invariant move a draw x to y. If x has the distribution P, so has y, and
+Let a Markov kernel that leaves the target P invariant move a draw x to y. If x has the distribution P, then y also has
+this distribution, and
 
     E f(y) = E f(x)        for every function f with an expectation under P.
 
 The test compares the mean of D = f(y) - f(x) over the draws with zero. The functions f are bounded, so P need not have
 moments. The Markov kernel evaluates the density at points that no draw visited. The test can therefore detect errors in
-tails, in the necks of funnels and at edges of the support, about which the scores at the draws contain no information.
-The map f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
+tails, in the necks of funnels and at edges of the support. The scores at the draws contain no information about these
+errors. The map f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
 
 **Functions.** Let z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
 quantiles, and let c be z clipped to [-3, 3]. The functions are
@@ -20,12 +21,13 @@ random-scale Metropolis moves, and, for hierarchical structures, two group-scale
 omitted if the target has no gradient or no log density. f(y) is averaged over the second half of the transitions, which
 reduces the variance of D if the kernel mixes fast.
 
-**Standard errors.** Equal draws are merged into one draw with their total weight, so they count as one observation. The
-variance of the mean of D accounts for the autocorrelation within chains. The p-value is computed from Student's t
-distribution, with Bonferroni's correction for the functions and the analyses.
+**Standard errors.** Equal draws are merged into one draw with their total weight and therefore count as one
+observation. The variance of the mean of D accounts for the autocorrelation within chains. The p-value is computed from
+Student's t distribution, with a Bonferroni correction for the functions and the analyses.
 
-**Three analyses**, after 4, 12 and 36 transitions, have the shares .1, .6 and .3 of the level. The test stops after the
-first analysis if its p-value is below .00001, and after the second one unless its p-value is between .00001 and .15.
+**Three analyses**, after 4, 12 and 36 transitions, have the shares 0.1, 0.6 and 0.3 of the level. The test stops after
+the first analysis if its p-value is below 0.00001, and after the second analysis unless its p-value is between 0.00001
+and 0.15.
 
 References
 ----------
@@ -70,26 +72,26 @@ from steinkit.text import compact, probability
 from steinkit.units import require_variation
 
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
-"""Number of transitions before each analysis, and the share of the level for the analysis."""
+"""Number of transitions before each analysis, and the share of the level for this analysis."""
 
-_CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second
+_CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second number
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per computation of autocorrelation times
-_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the number of moved draws
-_SECONDS = 10.0  # default limit for the time of evaluating the density
+_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and number of moved draws
+_SECONDS = 10.0  # default time limit for evaluating the density
 _PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
-_PROBED, _MANY = 64, 16  # draws for timing the density, and the factor for a second timing
+_PROBED, _MANY = 64, 16  # number of draws for timing the density, and the factor for a second timing
 _SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second timing
 _EDGE = 0.005  # the support has an edge if more than this fraction of small moves has zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
-_PROBED_FOR_EDGE = 200  # draws that are moved once to detect an edge if the test is omitted
+_PROBED_FOR_EDGE = 200  # number of draws that are moved once to detect an edge if the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
 
 
 @dataclass(frozen=True, eq=False)
 class InvarianceTest(Result):
-    """Result of a test of draws by an exact Markov kernel.
+    """Result of a test of draws with an exact Markov kernel.
 
     Attributes
     ----------
@@ -142,14 +144,14 @@ class InvarianceTest(Result):
 
     @property
     def has_edge(self) -> bool:
-        """True if the support ends near the draws at an edge that is not a bound.
+        """True if the support has an edge near the draws that is not a bound.
 
         Stein's identity does not hold for such a target.
         """
         return self.edge > _EDGE
 
     def headline(self) -> str:
-        """State the largest change, or the reason why the test was omitted.
+        """State the largest change, or the reason for omitting the test.
 
         Returns
         -------
@@ -159,10 +161,10 @@ class InvarianceTest(Result):
         if self.p is None:
             return f"Invariance was not tested: {self.reason}"
         moved = f"An exact Markov kernel moved {self.draws} draws {self.transitions} times"
-        return f"{moved}; the largest change of a mean is {self.z:.1f} standard errors ({probability(self.p)})"
+        return f"{moved}; the largest change in a mean is {self.z:.1f} standard errors ({probability(self.p)})"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State whether the distribution of the draws remains unchanged.
+        """State whether the moves leave the distribution of the draws unchanged.
 
         Returns
         -------
@@ -195,7 +197,7 @@ def invariance_test(
     """Test draws by moving them with an exact Markov kernel of the target.
 
     The moves do not change the distribution of exact draws. The test needs no reference draws, no moments of the target
-    and no smooth density. It accounts for weights, repeated draws and autocorrelation.
+    and no smooth density. The test accounts for weights, repeated draws and autocorrelation.
 
     Parameters
     ----------
@@ -310,7 +312,7 @@ def _distinct(draws: Draws, density: Density) -> Draws:
 
 
 class _TooSlowError(InputError):
-    """The log density is too slow for the test."""
+    """Error for a log density that is too slow for the test."""
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
@@ -346,7 +348,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
 
 
 def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:
-    """Move the draws, and test the changes of the means of functions."""
+    """Move the draws, and test the changes in the means of the functions."""
     points, known = cloud.points, density.target.has_log_density
     functions = _Functions.of(cloud, state.log_density, known)
     kernel = Composite(density, points, cloud.shares, rng)
@@ -370,7 +372,7 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
             break
     accepted = float(np.mean(rates))
     if accepted < _STUCK:
-        return InvarianceTest(None, f"the Markov kernel accepts {accepted:.1%} of its moves", edge=kernel.outside)
+        return InvarianceTest(None, f"the Markov kernel accepts only {accepted:.1%} of its moves", edge=kernel.outside)
     return InvarianceTest(
         p=p,
         z=z,
@@ -445,7 +447,7 @@ class _Functions:
         return np.vstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Return the finding for the k-th function; z > 0 if its mean increased."""
+        """Return the finding for the k-th function, where z > 0 if its mean increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE
@@ -467,7 +469,7 @@ class _Functions:
 
 
 def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
-    """Return the function with the most significant change, its z and its p-value.
+    """Return the most significantly changed function, its z-score and its p-value.
 
     The p-value is corrected for the number of functions.
     """

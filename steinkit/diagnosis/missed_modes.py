@@ -1,11 +1,11 @@
 """Detection of modes that a chain missed and other chains visited.
 
 A Stein discrepancy cannot detect a mode that no draw of a chain came near, but draws of other chains may lie in such a
-mode. A draw x of another chain is in a missed mode if two conditions hold. First, the density at x is larger than at a
-tenth of the chain's own draws. Second, a valley of the density separates x from y, the nearest comparable draw of the
-chain. A draw is comparable if its density is at least half of that at x, or at least the median density of the chain's
-draws. A valley separates x and y if the density on the straight line between them falls below half of the density at x
-and below three quarters of the density at y. A log-concave density has no such valley.
+mode. A draw x of another chain is in a missed mode if two conditions hold. First, the density at x is larger than the
+density at a tenth of the chain's own draws. Second, a valley of the density separates x from y, the nearest comparable
+draw of the chain. A draw is comparable if its density is at least half of the density at x, or at least the median
+density over the chain's draws. A valley separates x and y if the density on the straight line between them falls below
+half of the density at x and below three quarters of the density at y. A log-concave density has no such valley.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steinkit.diagnosis.bias.mode_groups import lowest_between
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
-_FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # depth below x and below y, in log density
+_FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # valley depth below x and below y, in log density
 _AS_DENSE = 0.1  # quantile of the log density at the chain's own draws
 _MOST_DRAWS = 500  # largest number of draws per chain
 

@@ -1,4 +1,4 @@
-"""The verdict on a sample: a calibrated test of its draws and a diagnosis.
+"""Verdict on a sample: a calibrated test of its draws and a diagnosis.
 
 The verdict combines several tests, which need no reference draws and account for autocorrelation:
 
@@ -12,10 +12,10 @@ The verdict combines several tests, which need no reference draws and account fo
   test is not possible.
 
 Each test is assigned a share of the significance level. The p-value of the verdict is the minimum over the tests of the
-p-value divided by the share. The shares were chosen for power against known defects, and their sum exceeds one. The
-level is therefore calibrated by benchmarks that count false rejections of exact draws.
+p-value divided by the share. The shares were chosen to give high power to detect known defects, and their sum exceeds
+one. The level is therefore calibrated by benchmarks that count false rejections of exact draws.
 
-If a run is tested repeatedly while it grows, and stopped at the first rejection, the p-value is multiplied by the
+If a run is tested repeatedly while it grows and is stopped at the first rejection, the p-value is multiplied by the
 number of tests.
 """
 
@@ -59,13 +59,13 @@ from steinkit.text import listed
 from steinkit.units import require_variation
 
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
-"""Shares of the level, chosen by measured power. If the kernel test is omitted, the others divide its share."""
+"""Shares of the level, chosen by measured power. The other tests divide the share of an omitted kernel test."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
-"""Shares of the level for further tests. The main tests reject less often than their own shares allow."""
+"""Shares of the level for additional tests. The main tests reject less often than their own shares allow."""
 
-_EDGE = "Stein's identity does not hold at an edge of the support that is not a bound of a coordinate"
-_NO_RUN = "the verdict made no short exact run, because the log density is slow; `estimate_bias` makes one"
+_EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
+_NO_RUN = "the verdict did not make a short exact run because the log density is slow; `estimate_bias` does"
 _MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
 
@@ -328,10 +328,10 @@ def _score_tests(
 
 
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
-    """Return the p-value of the `late` draws from all tests except the kernel test.
+    """Return the p-value for the `late` draws from all tests except the kernel test.
 
-    Return None if the draws are rejected or too few. The p-value is not multiplied by the number of looks, because a
-    larger p-value would let the draws pass more easily.
+    Return None if the draws are rejected or too few. The p-value is not multiplied by `looks` because a larger p-value
+    would let the draws pass more easily.
     """
     try:
         rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
@@ -346,8 +346,8 @@ def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, 
 def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
     """Return the tests that were run, with their shares of the level.
 
-    If the support has an edge that no bound describes, the tests that use scores have share zero, and the invariance
-    test has the whole level.
+    If the support has an edge that no bound describes, the tests that use scores receive no share of the level, and the
+    invariance test receives the entire level.
     """
     made = {name: p for name, p in p_values.items() if p is not None}
     taken = sum(share for name, share in _SHARES.items() if name in made)
@@ -368,7 +368,7 @@ def _bias(
     """Return the estimated biases, or a warning with the reason.
 
     If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. A
-    short exact run is made only for these draws, and only if the density is fast.
+    short exact run is made only for these draws and only if the density is fast.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow
@@ -408,7 +408,7 @@ def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple
 def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Run the invariance test within half of the remaining time.
 
-    The result has no p-value if the test needs more time.
+    The result has no p-value if the test would take longer.
     """
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
@@ -416,20 +416,20 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     except TimeLimitError:
         require_time("the sample was judged")
         return replace(
-            untested(prepared, "the evaluation of the density takes too long for the time limit", rng), is_slow=True
+            untested(prepared, "evaluating the density takes too long for the time limit", rng), is_slow=True
         )
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:
-    """Return warnings about an omitted test, unused draws and an edge of the support."""
+    """Return warnings about an omitted test, unused draws and a support edge."""
     if test is None:
         return ()
     reason = f"invariance was not tested: {test.reason}"
     if not test.has_edge:
         return (*(() if test.p is not None else (reason,)), *test.warnings)
-    rests = "the verdict uses the invariance test only"
+    rests = "the verdict uses only the invariance test"
     edge = Caution(
         f"the support ends near the draws without a bound ({test.edge:.0%} of small moves leave it): {_EDGE}; "
-        f"{f'the draws were not tested, because {test.reason}' if test.p is None else rests}"
+        f"{f'the draws were not tested because {test.reason}' if test.p is None else rests}"
     )
     return (*test.warnings, edge)

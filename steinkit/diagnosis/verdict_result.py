@@ -1,4 +1,4 @@
-"""Result of a verdict: tests, decision, findings and text."""
+"""Result object for a verdict: tests, decision, findings and text."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from steinkit.units import Units
 FEW_OF_SLOWEST = 30.0
 """Effective draws in the slowest mixing direction below which the tests overestimate the effective sample size."""
 
-NO_SINGLE_FINDING = "no single coordinate or pair is significantly biased"
+NO_SINGLE_FINDING = "no individual coordinate or pair is significantly biased"
 
 _MAY_BE_USED = "Can these draws be used?"
 _TIED = 0.9  # findings are tied if their |z| is at least this fraction of the largest
-_NAMED = 3  # largest number of tied findings that a sentence names
+_NAMED = 3  # largest number of tied findings that are named in a sentence
 _GIVEN = "Each finding refers to the conditional distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
-    "dependence": "many correlations are slightly biased, but no single one is significantly biased",
+    "dependence": "many correlations are slightly biased, but no individual correlation is significantly biased",
     "critic": f"{NO_SINGLE_FINDING}; a function fitted to half of the draws rejects the other half",
-    "ksd": f"{NO_SINGLE_FINDING}; only the kernel test, which tests all coordinates jointly, rejects",
+    "ksd": f"{NO_SINGLE_FINDING}; only the kernel test, which tests all coordinates jointly, rejects the draws",
 }
 _OF_MODES = "mode weights"
 _UNTESTED = "dependence beyond pairs of parameters", _OF_MODES, "modes or regions that no draw visited"
@@ -60,7 +60,7 @@ _TITLES = {
     "critic": "critic",
     "modes": "mode weights",
 }
-"""Titles of the tests in sentences, by the names of the tests in `TestResult` and JSON."""
+"""Titles of the tests in sentences, keyed by the test names used in `TestResult` and JSON."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class TestResult:
 
     @property
     def corrected(self) -> float:
-        """The p-value divided by its share of the level, at most 1."""
+        """The p-value divided by its share of the level, capped at 1."""
         return min(1.0, self.p / self.share) if self.share > 0.0 else 1.0
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return the smallest ratio of p-value to share, times `looks`, at most 1.
+    """Return `looks` times the smallest ratio of p-value to share, capped at 1.
 
-    The sum of the shares exceeds one, because the tests are dependent and the main tests reject less often than their
-    shares allow. The level is therefore not guaranteed by Bonferroni's inequality. The level is calibrated by counting
+    The sum of the shares exceeds one because the tests are dependent and the main tests reject less often than their
+    shares allow. Bonferroni's inequality therefore does not guarantee the level. The level is calibrated by counting
     false rejections of exact draws.
     """
     return min(1.0, looks * min(each.corrected for each in tests))
@@ -106,7 +106,7 @@ def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Result):
-    """The verdict on a sample: a calibrated test of its draws and a diagnosis.
+    """Verdict on a sample: a calibrated test of its draws and a diagnosis.
 
     Attributes
     ----------
@@ -215,10 +215,10 @@ class Verdict(Result):
 
     @property
     def p(self) -> float:
-        """The smallest ratio of p-value to share, times `looks`, at most 1.
+        """`looks` times the smallest ratio of p-value to share, capped at 1.
 
-        The p-value is calibrated by counting false rejections of exact draws. The p-value is not a strict bound,
-        because the sum of the shares exceeds one.
+        The p-value is calibrated by counting false rejections of exact draws. The p-value is not a strict bound because
+        the sum of the shares exceeds one.
         """
         return combined(self.tests, self.looks)
 
@@ -239,7 +239,7 @@ class Verdict(Result):
 
     @property
     def units(self) -> Units:
-        """The standard units of sizes: the standard deviations of the draws."""
+        """The standard units of all sizes, equal to the standard deviations of the draws."""
         return self.moments.units
 
     @property
@@ -258,18 +258,18 @@ class Verdict(Result):
 
     @property
     def decided_by(self) -> str | None:
-        """Name of the test that rejects the draws; None if they are not rejected."""
+        """Name of the test that rejects the draws, or None if they are not rejected."""
         return min(self.tests, key=lambda each: each.corrected).name if self.is_biased else None
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and all others with a z-score within ten percent of its own."""
+        """The first finding and any others with z-scores within ten percent of its z."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
     @property
     def is_large(self) -> bool | None:
-        """True if a moment is biased by more than `matters`; None if it is not given."""
+        """True if a moment's bias exceeds `matters`; None if `matters` is not given."""
         return None if self.p_matters is None else self.p_matters <= self.level
 
     @property
@@ -295,7 +295,7 @@ class Verdict(Result):
 
     @property
     def known_bias(self) -> BiasEstimate | None:
-        """`bias` if there are enough draws and a reliable estimate; otherwise None."""
+        """`bias` if an estimate is reliable and there are enough draws; otherwise None."""
         return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
 
     @property
@@ -313,7 +313,7 @@ class Verdict(Result):
 
     @property
     def ess_text(self) -> str:
-        """The rounded ESS; empty if it is undefined or exceeds the number of draws.
+        """The rounded ESS, or "" if it is undefined or exceeds the number of draws.
 
         The ESS of antithetic chains may exceed the number of draws.
         """
@@ -321,7 +321,7 @@ class Verdict(Result):
 
     @property
     def sentence(self) -> str:
-        """The decision, the mixing, and the sizes and relevance of biases, as text."""
+        """Text that states the decision, the mixing, and the size of the biases."""
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:
@@ -344,7 +344,7 @@ class Verdict(Result):
 
     @property
     def modes_sentence(self) -> str:
-        """The mode weights, if `sentence` does not include them; otherwise empty."""
+        """Text with the mode weights, or "" if `sentence` includes the weights."""
         return "" if self.modes is None or self.decided_by == "modes" else self.modes.sentence
 
     @property
@@ -381,7 +381,7 @@ class Verdict(Result):
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """Tabulate the ten largest biases; empty if no bias is reliable.
+        """Tabulate the ten largest biases, or return "" if no bias is reliable.
 
         Returns
         -------
@@ -478,7 +478,7 @@ class Verdict(Result):
         return self.parameters.tree({name: getattr(self, name) for name in shown})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as ``steinkit score --json`` prints it under "verdict".
+        """Return the verdict as printed by ``steinkit score --json`` under "verdict".
 
         Returns
         -------
@@ -507,7 +507,7 @@ class Verdict(Result):
 
     @property
     def _head(self) -> tuple[str, ...]:
-        """Sentences on the decision, with the evidence or with reservations."""
+        """Sentences about the decision, with the evidence or with reservations."""
         p, unknown = probability(self.p), "The draws may or may not come from the target."
         late = "" if self.burn_in is None else probability(self.burn_in)
         start = f"The first draws are biased: remove the first tenth of each chain ({late} without it)." * bool(late)
@@ -530,7 +530,7 @@ class Verdict(Result):
 
     @property
     def _trajectories(self) -> str:
-        """A sentence on divergent transitions and a low E-BFMI; empty if there are none.
+        """A sentence about divergent transitions and a low E-BFMI, or "".
 
         In these cases, the draws may have missed a region.
         """
@@ -544,7 +544,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """The strongest findings, or the test that rejects if there are no findings."""
+        """Text with the strongest findings or, without findings, the rejecting test."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
@@ -555,12 +555,12 @@ class Verdict(Result):
     def _all_findings(self) -> str:
         findings = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
         if any(each.kind == Kind.DEPENDENCE for each in self.findings):
-            return f"{findings} {_GIVEN} an error of a correlation also changes both conditional scales."
+            return f"{findings} {_GIVEN} an error in a correlation also changes both conditional scales."
         return f"{findings} {_GIVEN} a bias of one parameter may also change the conditional distributions of others."
 
     @property
     def _mixing(self) -> str:
-        """A sentence on the ESS of rejected draws and on mixing as an explanation."""
+        """A sentence about the ESS of rejected draws and the possible effect of mixing."""
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:
@@ -571,7 +571,7 @@ class Verdict(Result):
 
     @property
     def _sizes(self) -> str:
-        """The biases of rejected draws, or the accuracy of other draws."""
+        """Text about the biases of rejected draws, or the accuracy of other draws."""
         if self.bias is None or not self.enough_draws or self.burn_in is not None:
             return ""
         if self.decided_by == "modes" and self.bias.hidden:
@@ -580,7 +580,7 @@ class Verdict(Result):
 
     @property
     def _relevance(self) -> str:
-        """A sentence on biases larger than `matters`; empty if it is not given."""
+        """A sentence about biases larger than `matters`, or "" if it is not given."""
         if self.matters is None or self.p_matters is None or not self.enough_draws:
             return ""
         if self.bias is not None and (known := self.bias.matters_sentence(self.matters)):

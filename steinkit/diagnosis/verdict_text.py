@@ -1,4 +1,4 @@
-"""Text of one or several verdicts for a terminal."""
+"""Terminal text for one or more verdicts."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def _largest_bias(found: Verdict) -> str:
 
 
 def unjudged_sentence(reason: str) -> str:
-    """Return a sentence that states why there is no verdict."""
+    """Return a sentence that explains why there is no verdict."""
     return f"There is no verdict: {reason}."

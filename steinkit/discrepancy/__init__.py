@@ -1,1 +1,1 @@
-"""Discrepancies between a sample and its target, and the modules that they share."""
+"""Discrepancies between a sample and its target, with their shared modules."""

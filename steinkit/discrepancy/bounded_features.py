@@ -1,6 +1,6 @@
 """Bounded features for the shape of coordinates and for dependence.
 
-These features detect dependence of third degree, and small errors that are spread over all pairs.
+These features detect third-degree dependence and small errors that are spread over all pairs.
 
 Let c = z - m', where m' is the median of *the other half* of the draws, and let g = exp(-c^2) be the bump function. The
 Langevin operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps the following fields f to functions of mean
@@ -11,28 +11,29 @@ zero:
     location  (g_i - mean g_i) t_j                 f = (g_i - mean) e_j         location of x_j given |x_i|, i != j
     spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
-The bump function is bounded, which limits the effect of heavy tails. It is even, because the moments already test
-correlations. Bumps of half this width detect errors of shape and dependence better than bumps of twice the width. If
-there are boundary factors, b replaces t, and a_j replaces 1 where f is differentiated in x_j.
+The bump function is bounded, which limits the effect of heavy tails. The bump function is even because the moments
+already test correlations. Bumps of half this width detect errors of shape and dependence better than bumps of twice the
+width. If there are boundary factors, b replaces t, and a_j replaces 1 where f is differentiated with respect to x_j.
 
-There are 2 d features of the first two kinds and 2 d (d - 1) of the others. Their means and variances are products of
-matrices. The computation of autocorrelation times takes longer. They are computed only for features that may have the
-largest |z|. The other features have a smaller |z| even with the median time of their kind. All pairs are tested in
-every dimension. If pairs were selected on one half of the draws, every z would be smaller by a factor sqrt(2), which
-reduces the power more than the Bonferroni correction for all pairs.
+There are 2 d features of the first two kinds and 2 d (d - 1) of the others. The means and variances of these features
+are matrix products. The computation of autocorrelation times takes longer. These times are computed only for features
+that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation time is the median
+time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the draws, every z
+would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction for all pairs
+does.
 
 **All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
-for draws from the target if i != j and x_j has no bounds. An error of one pair is detectable in the mean M_ij of this
+for draws from the target if i != j and x_j has no bounds. An error in one pair is detectable in the mean M_ij of this
 product. An error may also be spread over all pairs, such as the missing correlations of a mean-field fit in d
-dimensions. It may then be about one standard error in each of the d (d - 1) means, and it is detectable in the sum of
+dimensions. Such an error may be about one standard error in each of the d (d - 1) means and is detectable in the sum of
 their squares. The statistic uses the means M_b over batches b of the draws. It omits the products of a batch with
-itself, because they contain noise:
+itself because these products contain noise:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
-where b and c are separate if they are different and not neighbors in one chain. This excludes autocorrelation between
-batches. Under the target, the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third cumulant 8 tr
-G^3. The p-value is computed from a gamma distribution (Pearson's type III) with these moments.
+where b and c are separate if they are different and not neighbors in one chain. This condition excludes autocorrelation
+between batches. Under the target, the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third
+cumulant 8 tr G^3. The p-value is computed from a gamma distribution (Pearson's type III) with these moments.
 """
 
 from __future__ import annotations
@@ -56,15 +57,15 @@ BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
 _SHARES = {"shapes": 0.28, "even pairs": 0.72}  # shares of the level, chosen for power
-_FOR_MEDIAN = 64  # number of features in the median time of a kind
-_AT_ONCE = 32  # number of features for which times are computed together
+_FOR_MEDIAN = 64  # number of features that determine the median time of a kind
+_AT_ONCE = 32  # number of features for which autocorrelation times are computed together
 _KEPT = 2.5  # smallest |z| of a reported feature
-_MOST_BLOCKS = 4  # number of blocks of features beyond those that may have the largest |z|
+_MOST_BLOCKS = 4  # number of extra blocks of features after those that may have the largest |z|
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding errors
-_TOGETHER = 1 << 13  # number of draws combined at a time
+_TOGETHER = 1 << 13  # number of draws that are combined at a time
 _DOING = "bounded moments were computed"
-_VALUES = 1 << 22  # largest number of values for which times are computed together
+_VALUES = 1 << 22  # largest number of values for which autocorrelation times are computed together
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
 
 
 def _centre(points: Floats, draws: Draws) -> None:
-    """Subtract from each half of the draws the medians of the other half."""
+    """Subtract the medians of the other half from each half of the draws."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
         points[:, half] -= centre[:, None]
@@ -168,7 +169,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Centered points, drift and diffusion by coordinate, and weights of the draws."""
+    """Centered points, drift and diffusion per coordinate, and draw weights."""
 
     centred: Floats
     drift: Floats
@@ -176,7 +177,7 @@ class _Fields:
     shares: Floats
 
     def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
-        """Compute the features of k pairs of coordinates, shape (k, n).
+        """Compute the features of k pairs of coordinates as an array of shape (k, n).
 
         The features of shape have i = j.
         """
@@ -200,7 +201,7 @@ class _Fields:
         return np.asarray(self.centred[j, draws] * b + (1.0 if self.spread is None else self.spread[j, draws]))
 
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
-        """Return the means of the features of a kind, and their variances.
+        """Return the means and variances of the features of one kind.
 
         The variances assume independent draws. The coordinates of the features are returned as well.
         """
@@ -274,13 +275,13 @@ def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: 
     return np.concatenate(found)
 
 
-_BATCHES = 16  # total number of batches; with more than 16 chains, every sixteenth chain belongs to the same batch
+_BATCHES = 16  # total number of batches; if there are more than 16 chains, every sixteenth chain is in the same batch
 _FEWEST = 4  # number of draws per batch
 _BLOCK_FLOATS = 1 << 22
 
 
 def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
-    """Return the p-value of the test of all pairs together.
+    """Return the p-value of the joint test of all pairs.
 
     The result is None if there is only one coordinate, if the draws are weighted, if all coordinates have bounds, or if
     there are too few draws.
@@ -296,7 +297,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     if dim == 1 or not free.any() or draws.is_weighted or len(batches) < _BATCHES // 2:
         return None
     centred, scores = draws.points - draws.points.mean(axis=0), np.where(free, draws.scores, 0.0)
-    scores /= np.abs(scores).max() or 1.0  # this avoids an overflow of squares
+    scores /= np.abs(scores).max() or 1.0  # this scaling avoids overflow of the squares
     products = np.zeros((len(batches), len(batches)))
     with one_thread_in_libraries():
         width = max(1, _BLOCK_FLOATS // (len(batches) * dim))
@@ -313,7 +314,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
 
 
 def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
-    """Yield the chain, the position in the chain and the rows of every batch."""
+    """Yield the chain, the position within the chain and the rows of every batch."""
     groups = [np.concatenate([np.r_[each] for each in chains[k::_BATCHES]]) for k in range(min(len(chains), _BATCHES))]
     for k, rows in enumerate(groups):
         for place, part in enumerate(np.array_split(rows, max(1, round(_BATCHES / len(chains))))):
@@ -322,7 +323,7 @@ def _batches(chains: tuple[slice, ...]) -> Iterator[tuple[int, int, Integers]]:
 
 
 def _tail(products: Floats) -> float:
-    """Return the probability of a sum of this size or larger under random signs.
+    """Return the probability of a sum of at least this size under random signs.
 
     The matrix of products has a zero diagonal.
     """

@@ -1,4 +1,4 @@
-"""Brackets, which are proved lower and upper bounds of a number."""
+"""Brackets, which are proved lower and upper bounds on a number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from steinkit.text import rounded_outwards, within
 from steinkit.units import Units
 
 WIDEST_BRACKET = 0.1
-"""Relative width above which a bracket is refused."""
+"""Relative width above which a bracket is rejected."""
 
 Found = TypeVar("Found", bound=Any)
 
@@ -31,7 +31,7 @@ class Bracketed(BracketResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and the wall time for JSON.
 
-        The result has the format of the output of ``steinkit score --json``.
+        The result has the same format as the output of ``steinkit score --json``.
 
         Returns
         -------
@@ -49,7 +49,7 @@ class Bracketed(BracketResult):
         }
 
     def _details(self) -> dict[str, Any]:
-        """Return further JSON entries of the measure."""
+        """Return additional JSON entries for the measure."""
         return {}
 
     @property
@@ -79,7 +79,7 @@ class Bracketed(BracketResult):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Measured(Bracketed):
-    """Fields that all results with a bracket have in common."""
+    """Fields shared by all results with a bracket."""
 
     lower: float
     upper: float
@@ -103,7 +103,7 @@ def relative_width(lower: float, upper: float) -> float:
 def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
     """Raise CrossedBracketError if the bounds contradict each other.
 
-    In this case, the lower bound exceeds the upper bound, or one of them is NaN.
+    The bounds contradict each other if the lower bound exceeds the upper bound or if a bound is NaN.
     """
     if not lower <= upper:
         raise CrossedBracketError(lower, upper, **evidence)
@@ -111,7 +111,7 @@ def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
 
 @contextmanager
 def instance_kept(**arrays: Any) -> Iterator[None]:
-    """Attach these arrays to a CrossedBracketError raised inside the block."""
+    """Attach these arrays to any CrossedBracketError raised inside the block."""
     try:
         yield
     except CrossedBracketError as error:
@@ -120,7 +120,7 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 
 
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
-    """Return the bracket of a sum from the brackets of its terms, rounded outwards.
+    """Return the bracket of a sum from brackets of its terms, rounded outwards.
 
     The sum may overflow if its terms are non-negative.
     """
@@ -139,7 +139,7 @@ def exact_sum(terms: list[float] | Floats) -> float:
     The sum is infinite if it overflows or contains infinities of both signs.
     """
     try:
-        return math.fsum(np.asarray(terms).tolist())  # this is faster than an iteration over NumPy scalars
+        return math.fsum(np.asarray(terms).tolist())  # this is faster than iterating over NumPy scalars
     except (OverflowError, ValueError):
         return math.inf
 
@@ -147,7 +147,7 @@ def exact_sum(terms: list[float] | Floats) -> float:
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:
     """Return ``end * 2**exponent``, rounded outwards if it is not a double.
 
-    It is rounded up if ``up`` is True, and down otherwise.
+    The result is rounded up if ``up`` is True, and down otherwise.
     """
     with np.errstate(over="ignore", under="ignore"):
         scaled = float(np.ldexp(end, exponent))

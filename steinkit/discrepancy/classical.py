@@ -24,12 +24,12 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import UnitsLike
 
-_SECONDS_TO_SET_UP = 4e-5  # time per point in CVXPY, to which the time limit does not apply
+_SECONDS_TO_SET_UP = 4e-5  # seconds per point in CVXPY, which ignores the time limit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassicalSteinDiscrepancy(Measured):
-    """Classical Stein discrepancy of a sample, with bracket and Stein function.
+    """Classical Stein discrepancy of a sample, with its bracket and Stein function.
 
     The n points are the distinct points of the sample, in the order of their first appearance.
 
@@ -66,9 +66,9 @@ class ClassicalSteinDiscrepancy(Measured):
     measure: ClassVar[str] = "classical"
     title: ClassVar[str] = "classical Stein discrepancy"
     meaning: ClassVar[str] = (
-        "It is the largest difference of means between sample and target over the classical Stein set. The graph Stein "
-        "discrepancy restricts functions only on a graph of the draws and is never smaller. The classical discrepancy "
-        "can be computed only in one dimension, and does not detect modes that no draw visited."
+        "It is the largest difference between the sample mean and the target mean of a function in the classical Stein "
+        "set. The graph Stein discrepancy restricts functions only on a graph of the draws and is never smaller. The "
+        "classical discrepancy can be computed only in one dimension and does not detect modes that no draw visited."
     )
     g: Floats
     grad_g: Floats
@@ -77,9 +77,9 @@ class ClassicalSteinDiscrepancy(Measured):
 
     @property
     def test_function(self) -> Floats:
-        """Test function h = g score + g' at the points, shape (n,).
+        """Test function h = g score + g' at the points, an array of shape (n,).
 
-        The mean of h is 0 under the target, and `lower` over the sample.
+        The mean of h is 0 under the target and equals `lower` over the sample.
         """
         with np.errstate(over="ignore"):
             return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
@@ -101,11 +101,12 @@ def classical_stein_discrepancy(
 ) -> ClassicalSteinDiscrepancy:
     """Compute the classical Stein discrepancy of a one-dimensional sample.
 
-    The discrepancy is the largest mean of h = g score + g' over the sample. The maximum is over *all* functions g with
+    The discrepancy is the largest mean of h = g score + g' over the sample. The maximum is taken over *all* functions g
+    with
     |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3 that vanish at the finite bounds of the support. The graph
     Stein discrepancy restricts g only between the points of the sample, so it is never smaller. For some Stein factors,
     the classical discrepancy is related to the Wasserstein distance. With (1/2, 1/2, 1), it equals the distance to the
-    uniform distribution on [0, 1]. With (1, 4, 2), it is an upper bound of the distance to the standard normal
+    uniform distribution on [0, 1]. With (1, 4, 2), it is an upper bound on the distance to the standard normal
     distribution.
 
     Parameters
@@ -180,8 +181,8 @@ def classical_stein_discrepancy(
             "use graph_stein_discrepancy"
         )
     order = np.argsort(data.points.points[:, 0])
-    # The units 2^length of points, near sqrt(c1 / c3), and 2^height of g, near c1, make the solver and the proof
-    # accurate. The optimum is 2^(length - height) times that in the original units.
+    # The units 2^length (near sqrt(c1 / c3)) of the points and 2^height (near c1) of g make the solver and the proof
+    # accurate. The optimum is 2^(length - height) times the optimum in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
     given = (factors.value, factors.gradient, factors.smoothness)

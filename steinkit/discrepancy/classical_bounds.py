@@ -1,20 +1,20 @@
-"""Proved bounds of the classical program from the result of a cone solver.
+"""Proved bounds for the classical program from the result of a cone solver.
 
-**Lower bound.** A function of the class, which is integrated from gap to gap, proves a lower bound. The scaled bends u
-and turns v of any result of the solver, with an initial slope and value, *define* gamma and Gamma by the equations of
-`classical_program`,
+**Lower bound.** Any function in the class proves a lower bound. The function is integrated from gap to gap. Given an
+initial slope and value, the scaled bends u and turns v in any solver result *define* gamma and Gamma by the equations
+of `classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
 This construction is accurate over short gaps. If u were computed from gamma and Gamma, rounding errors would dominate
 it. Next to a bound of the support at distance a, the value is gamma = a Gamma + c3 a^2 u. Between two bounds, a linear
-function is added. It does not change u and v, and it makes the sum vanish at both bounds. The recursion is computed in
-integers, in a unit that is small enough to represent all gaps exactly. The functions of the class form a convex set
-around zero. Each component of the program is therefore scaled down until every restriction holds, with an allowance for
-rounding.
+function is added to g. The linear function does not change u and v, and the sum vanishes at both bounds. The recursion
+is computed in integers, in a unit that is small enough to represent all gaps exactly. The functions of the class form a
+convex set around zero. Each component of the program is therefore scaled down until every restriction holds with an
+allowance for rounding errors.
 
-**Upper bound.** By weak duality all multipliers lambda, mu of the equations of `classical_program` for gamma and Gamma,
-and all rho >= 0 of its inequalities for t_+, t_-, prove that the optimum is at most
+**Upper bound.** Let lambda and mu be any multipliers of the equations for gamma and Gamma in `classical_program`, and
+let rho >= 0 be any multipliers of the inequalities for t_+ and t_-. By weak duality, the optimum is at most
 
     sum over points of  max {alpha gamma + beta Gamma}  +  sum over gaps of  max {A u + B v + C_+ t_+ + C_- t_-}
                                                         +  sum over gaps of  (rho_+ + rho_-) (c2 - c3 h / 2),
@@ -44,16 +44,16 @@ from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, pointwise_optimum
 from steinkit.sample import Floats
 
-# this relative margin covers the double precision operations on a term and the rounding of an exact sum
+# this relative margin covers the double-precision operations on a term and the rounding of an exact sum
 _ROUNDING = 2.0**-48
-_TINY = 2.0**-900  # this exceeds the total underflow of all terms
+_TINY = 2.0**-900  # this margin exceeds the total underflow of all terms
 _HALVINGS = 60
-_MARGIN = 1e-14  # margin for cones with a left-hand side that is a sum of four terms of order one
+_MARGIN = 1e-14  # margin for cones with a left-hand side that sums four terms of order one
 _BITS = 800  # lengths and slopes are in units of 2^-800, and values are in units of 2^-1601
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Return proved bounds of the optimum, and a function for the lower bound.
+    """Return proved bounds on the optimum, and a function for the lower bound.
 
     The function is given by its values gamma and slopes Gamma at the points.
 
@@ -77,7 +77,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
 
 
 def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, Floats, Floats]:
-    """Return a lower bound of the optimum, and a function that attains it.
+    """Return a lower bound on the optimum, and a function that attains the bound.
 
     The function is given by its values gamma and slopes Gamma, each of shape (n,).
     """
@@ -95,9 +95,9 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 def function_of(
     program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the values and slopes, shape (n,), of the function of an answer.
+    """Return the values and slopes at the points of a solution's function.
 
-    Each number is rounded once.
+    Each result is rounded only once.
     """
     c3, n, inner = Fraction(program.factors.smoothness), len(value), program.inner.tolist()
     x, low, high = _whole(program.points, _BITS), *(_whole(np.nan_to_num([end]), _BITS)[0] for end in program.bounds)
@@ -137,7 +137,7 @@ def _whole(numbers: Floats, bits: int) -> list[int]:
 def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:
     """Return the largest admissible multiple of the function at each point.
 
-    The multiple is the same for all points of a component, and it is found by bisection.
+    The multiple is found by bisection and is the same for all points of a component.
     """
     c, n_inner = program.factors, len(program.inner)
     at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
@@ -154,7 +154,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
         top = at_points * np.abs(value) / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
         bad_points = ~((steep <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
         bad_gaps = np.zeros(len(left), dtype=bool)
-        for sign in (1.0, -1.0):  # these are the upper and the lower envelope
+        for sign in (1.0, -1.0):  # these are the upper and lower envelopes
             peak = at_gaps * sign * mean + 2.0**-50 * c.gradient
             cut = np.maximum(0.5 + (peak - c.gradient) / width, 0.0)
             full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * sign * at_gaps * bend

@@ -1,7 +1,7 @@
-"""Second-order cone program of the classical Stein discrepancy in one dimension.
+"""Second-order cone program for the classical Stein discrepancy in 1D.
 
-Let x_1 < ... < x_n have weights q and scores s. Let g run over the functions with |g| <= c1, |g'| <= c2 and g'
-Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
+Let x_1 < ... < x_n have weights q and scores s. The program maximizes over functions g with |g| <= c1, |g'| <= c2 and
+g' Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
 points belong to such a function if and only if three conditions hold: |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2
 c3), and over each gap of length h the integral of g' lies between the integrals of its lower and upper envelope [1]_.
 In the scaled variables u and v, these conditions are
@@ -85,7 +85,7 @@ class ClassicalProgram:
     def ends(self) -> tuple[tuple[int, float, float], ...]:
         """Bounds of the support that add a restriction, as (point, distance, sign).
 
-        The product of the sign and Gamma is the inward slope.
+        The inward slope is the sign times Gamma.
         """
         low, high = float(self.points[0] - self.bounds[0]), float(self.bounds[1] - self.points[-1])
         found = ((0, low, 1.0), (len(self.points) - 1, high, -1.0))
@@ -93,12 +93,12 @@ class ClassicalProgram:
 
     @cached_property
     def lengths(self) -> Floats:
-        """Lengths h of the gaps between points, followed by those to mirror images."""
+        """Lengths h of the gaps between points, then of those to mirror images."""
         return np.concatenate([np.diff(self.points)[self.inner], [2.0 * distance for _, distance, _ in self.ends]])
 
     @cached_property
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
-        """Matrices D, M and E, shape (gaps, n).
+        """Matrices D, M and E of shape (gaps, n).
 
         The matrices give gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap.
         """
@@ -115,7 +115,7 @@ class ClassicalProgram:
 class ConeAnswer:
     """Primal and dual variables that a cone solver returns.
 
-    The variables may be inaccurate, because `classical_bounds` proves bounds from any values.
+    The variables may be inaccurate because `classical_bounds` proves bounds from any values.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class ConeAnswer:
 
 
 def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """Maximize alpha gamma + beta Gamma at each point separately.
+    """Maximize alpha gamma + beta Gamma separately at each point.
 
     The restrictions over the gaps are ignored.
     """
@@ -156,7 +156,7 @@ def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) ->
 def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnswer:
     """Solve the program with Clarabel.
 
-    Components of one point are solved in closed form.
+    Single-point components are solved in closed form.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     options = _SOLVER if math.isinf(seconds) else _SOLVER | {"time_limit": max(seconds, 1e-3)}
     # this error is raised if numbers overflow
     with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):
-        # the warning says that the result may be inaccurate, but the proof determines the accuracy
+        # the warning states that the result may be inaccurate, but the proof determines the accuracy
         warnings.simplefilter("ignore")
         problem.solve(solver=cp.CLARABEL, **options)
 

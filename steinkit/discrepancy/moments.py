@@ -1,4 +1,4 @@
-"""Moment Stein discrepancy, from features with mean zero under the target.
+"""Moment Stein discrepancy from features with mean zero under the target.
 
 **Features** are functions that have mean zero under every target. Consider a draw x with score s, in standard units z =
 (x - m) / sd and t = sd s. For the Langevin operator T g = <g, s> + div g, polynomials g of degree one and three give
@@ -11,17 +11,17 @@ the following features, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 
              1 + u_k v_k                        g = u_k V_k         spread along principal axis k
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
 
-With r^2 in place of q, the tails have mean zero only if the variance of the target is finite. Exact draws of a t
+With r^2 in place of q, the tails feature has mean zero only if the variance of the target is finite. Exact draws of a t
 distribution with two degrees of freedom would then appear to have light tails. The factor q is below k = 64 and has
 little effect on most draws.
 
-The center m', the principal axes V and their variances w are those of *the other half* of the draws. Axes computed from
-the same draws would follow their noise, and in 30 dimensions nearly all exact samples would be rejected. A center
+The center m', the principal axes V and their variances w are computed from *the other half* of the draws. Axes computed
+from the same draws would follow their noise, and in 30 dimensions nearly all exact samples would be rejected. A center
 computed from the same draws would bias the spread by the inverse of the effective sample size.
 
 On a bounded support, the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
 The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
-(`steinkit.discrepancy.operators`). In the features, b replaces t, and a_j replaces 1 where g_j is differentiated,
+(`steinkit.discrepancy.operators`). In the features, b replaces t, and a_j replaces 1 where g_j is differentiated:
 
     c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
     b_j,   a_j + c_j b_j,   u_k (V'b)_k + sum_j a_j V_jk^2,   c_i b_j + c_j b_i.
@@ -68,8 +68,8 @@ OVERFLOW = "the moments overflow: rescale draws and scores"
 _SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST_RADIUS = 64.0  # k, the upper bound of q
 _FEATURES = 64  # largest number of features per block
-_VALUES = 1 << 22  # number of values per block, which use 32 MB
-_TOGETHER = 1 << 13  # number of draws combined at a time
+_VALUES = 1 << 22  # number of values per block (32 MB)
+_TOGETHER = 1 << 13  # number of draws that are combined at a time
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Feature:
 
     @property
     def group(self) -> Group:
-        """Group of features with a common correction for multiplicity."""
+        """Group of features that share a correction for multiplicity."""
         if self.kind in ("total spread", "tails"):
             return "whole"
         return "pairs" if self.kind == "dependence" else "own"
@@ -159,7 +159,7 @@ class Moments:
             for place in taken:
                 centre += points[:, place] @ (draws.shares[place] / total)
             covariance = np.zeros((len(points), len(points)))
-            for place in taken:  # in blocks, without a copy of all draws
+            for place in taken:  # in blocks, to avoid copying all the draws
                 deviations = points[:, place] - centre[:, None]
                 covariance += (deviations * (draws.shares[place] / total)) @ deviations.T
             if not np.isfinite(covariance).all():
@@ -245,17 +245,17 @@ _NAMED: tuple[FeatureKind, ...] = ("location", "spread", "dependence")
 _SKEWED: tuple[FeatureKind, ...] = ("total spread", "tails", "spread", "axis spread")
 _FAR = 6.0  # in standard errors
 _LISTED = 5
-_LARGE = 1e4  # in standard errors; larger values are shown with few digits
+_LARGE = 1e4  # in standard errors; larger values are printed with fewer digits
 _CLEAR = 3.0  # smallest z-score of a reported moment
 _SHARE = 0.2  # smallest z-score of a reported moment, relative to the largest
 _TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 _GIVEN = " Each moment refers to the conditional distribution given the other coordinates, which may be biased."
 _MEANING = (
     "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. The p-value accounts for "
-    "autocorrelation within chains and for the number of moments. The moments do not detect other errors of shape, "
+    "autocorrelation within chains and for the number of moments. The moments do not detect other errors in shape, "
     "incorrect mode weights, or modes that no draw visited."
 )
-_ROWS = 1 << 13  # number of draws standardized at a time
+_ROWS = 1 << 13  # number of draws that are standardized at a time
 _ROUNDING = 1e-12  # variation of a feature relative to its mean that may be a rounding error
 
 
@@ -302,7 +302,7 @@ class NamedMoment:
     def is_above(self) -> bool:
         """True if the draws are too high or too wide.
 
-        For dependence, True if the correlation of the draws is above that of the target.
+        For dependence, True if the correlation in the draws is above that of the target.
         """
         return self.z < 0.0
 
@@ -330,7 +330,7 @@ class NamedMoment:
 
 @dataclass(frozen=True, eq=False)
 class MomentSteinDiscrepancy(Measurement):
-    """Means of features that are zero under the target, with a p-value.
+    """Means of features that have mean zero under the target, with a p-value.
 
     Attributes
     ----------
@@ -397,12 +397,12 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def lower(self) -> float:
-        """The value, which is an estimate without a bracket."""
+        """The same number as `value`, which is an estimate without a bracket."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """The value, which is an estimate without a bracket."""
+        """The same number as `value`, which is an estimate without a bracket."""
         return self.value
 
     @property
@@ -445,7 +445,7 @@ class MomentSteinDiscrepancy(Measurement):
             f"{probability(self.p_value)}."
         )
         alone = ", ".join(f"chain {each.chain} {each.p_value:.2g}" for each in self.chains)
-        agree = f"The p-values of the separate chains are: {alone}."
+        agree = f"The p-values of the individual chains are: {alone}."
         return (
             Statement("number", f"What is its {self.title}?", number),
             Statement("limits", f"What does the {self.title} show?", _MEANING, continues=True),
@@ -462,7 +462,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def _largest_text(self) -> str:
-        """Sentence on the largest moments."""
+        """Sentence about the largest moments."""
         worst = self.largest_moments[:_LISTED]
         least = max(_CLEAR, _SHARE * abs(worst[0].z))
         clear = [str(each) for each in worst if abs(each.z) >= least]
@@ -513,12 +513,12 @@ def moment_stein_discrepancy(
     by_chain: bool = False,
     max_seconds: float | None = None,
 ) -> MomentSteinDiscrepancy:
-    """Test location, spread and dependence of a sample against a target.
+    """Test the location, spread and dependence of a sample against a target.
 
     Each feature of a draw, such as 1 + (x_j - m_j) s_j(x), has mean zero under the target. The mean of the feature over
-    the sample is compared with its standard error, which includes the autocorrelation within chains. In the sample's
-    own units, the result does not depend on the units of the coordinates. Time and memory are linear in the number of
-    draws.
+    the sample is compared with its standard error, which includes the autocorrelation within chains. If the sample's
+    own units are used, the result does not depend on the units of the coordinates. Time and memory are linear in the
+    number of draws.
 
     Parameters
     ----------
@@ -582,7 +582,7 @@ def moment_stein_discrepancy(
 def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool = False) -> MomentSteinDiscrepancy:
     """Return the moment Stein discrepancy of a scored sample."""
     laid_out, chosen = sample.draws, Units.of(units, sample.points)
-    with one_thread_in_libraries():  # products that fit into the cache are not faster with threads
+    with one_thread_in_libraries():  # threads do not speed up products that fit in the cache
         found = _judged(laid_out, chosen, sample.bounds)
         alone = laid_out.by_chain() if by_chain else ()
         judged = [(label, _judged(chain, chosen, sample.bounds)) for label, chain in alone]
@@ -626,10 +626,11 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
 
 
 def usual_times(features: Sequence[Feature], times: Floats) -> Floats:
-    """Return lower limits of the autocorrelation times of features, shape (k,).
+    """Return lower limits on the autocorrelation times of k features.
 
-    The limit is the median time of the features of the same kind. The kinds are separate, because the locations of
-    antithetic chains have short autocorrelation times, and the spreads, which are even functions, have long ones.
+    The limit is the median time of the features of the same kind. The kinds are separate because, in antithetic chains,
+    the locations have short autocorrelation times and the spreads, which are even functions, have long autocorrelation
+    times.
     """
     kinds = np.array(["spread" if feature.kind == "axis spread" else feature.kind for feature in features])
     kinds[np.isin(kinds, ("total spread", "tails"))] = "whole"
@@ -651,13 +652,13 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
     """Return points, drift b and diffusion a in given units.
 
-    Each of them has shape (d, n). The diffusion is None if there are no bounds.
+    Each array has shape (d, n). The diffusion is None if there are no bounds.
     """
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
-    anchored = units.from_bounds(bounds)  # these are exact distances from the bounds, where scores are large
-    with np.errstate(over="ignore", invalid="ignore"):  # checked with the statistics
+    anchored = units.from_bounds(bounds)  # keeps distances from the bounds exact, because scores are large there
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected when the statistics are checked
         for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T
             drift[:, rows] = units.scores(draws.scores[rows]).T
@@ -672,12 +673,12 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
 def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     """Transform Studentized means of skewed features to nearly normal z-scores.
 
-    The transformation is that of [1]_, and it is monotone in z.
+    The transformation is described in [1]_ and is monotone in z.
 
-    The tails feature is a polynomial of degree four, which has few large values, all of the same sign. If a sample
-    contains few of these values, the standard error is also small. Without the correction, exact draws of skewed
-    targets were rejected with frequency .12 at level .01, and spreads of exact chains that mix slowly with frequency
-    .07. Beyond six standard errors, the approximation is not valid, and the correction is constant.
+    The tails feature is a polynomial of degree four with a few large values, all of the same sign. If a sample contains
+    few of these values, the standard error is also small. Without the correction, exact draws from skewed targets were
+    rejected with frequency 0.12 at level 0.01, and spreads of slowly mixing exact chains with frequency 0.07. Beyond
+    six standard errors, the approximation is not valid, and the correction is constant.
 
     References
     ----------
@@ -688,11 +689,11 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 
 
 def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return mean, standard error, skewness and autocorrelation time of features.
+    """Return the mean, standard error, skewness and autocorrelation time of features.
 
     The standard error and the skewness assume independent draws.
 
-    The skewness is computed only for `skewed` features, and it is zero for others.
+    The skewness is computed only for `skewed` features and is zero for all others.
     """
     mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
     n, done = len(draws.shares), 0
@@ -732,7 +733,7 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
 
 
 def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
-    """Return p-values with Bonferroni corrections within and over the groups."""
+    """Return p-values with Bonferroni corrections within and across groups."""
     tails = tail_probability(np.abs(z), draws.size / times)
     found = {}
     for group in GROUPS:

@@ -12,13 +12,13 @@ The product p T g is the divergence of the vector field p a'g, so E_P[T g] = 0 i
 The coefficient a = I gives the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
 
 A Stein discrepancy bounds a distance between the sample and the target. The bound depends on how fast the diffusion
-converges to P. The Langevin diffusion is slow in heavy tails, where the score is small. A diffusion with a covariance
-coefficient that grows in the tails, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of freedom, is
-fast [1]_.
+converges to P. The Langevin diffusion is slow in heavy tails, where the score is small. The convergence is fast if the
+covariance coefficient grows in the tails [1]_, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of
+freedom.
 
 **Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
-flow through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. It vanishes if a_jk = 0 on the
-face for all j other than k. This is a requirement here.
+flux through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. This integral vanishes if a_jk =
+0 on the face for all j other than k, which is required here.
 
 **Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions of a reproducing
 kernel Hilbert space do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of
@@ -29,20 +29,21 @@ standardization function of a truncated density.
 
     <b, w f> + <a, grad(w f)> = <b~, f> + <a~, grad f>,      b~_j = w_j b_j + w_j' a_jj,      a~_jk = w_j a_jk.
 
-The Stein kernel on the box is that of a diffusion operator with these coefficients. For Langevin's operator, with a = I
-and b = s, they are a~ = diag(w) and b~_j = w_j s_j + w_j'.
+The Stein kernel on the box is the Stein kernel of a diffusion operator with these coefficients. For the Langevin
+operator, with a = I and b = s, the coefficients are a~ = diag(w) and b~_j = w_j s_j + w_j'.
 
 **The factor** of a coordinate with bounds (l, u), for a kernel with scale c, is
 
     w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t).
 
 If a bound is infinite, its factor is omitted. The factor w lies in [0, 1] and its slope in [-1/c, 1/c], so the bounds
-and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w tends to the factor
-without this bound. Far from all bounds, the kernel is that of the whole space. The factor w does not depend on the unit
-of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w tends to zero even if the
-density p is positive at the bound, or infinite but integrable like a power of the distance. Consequently, the mean of
-the Stein kernel under P is zero. On a domain that is much narrower than c, w is small, because its slope is at most
-1/c. The discrepancy then decreases with the width, as does the distance between any two samples of the domain.
+and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w approaches the factor
+without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The factor w does not
+depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w
+tends to zero even if the density p is positive at the bound, or infinite but integrable like a power of the distance.
+Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small because its
+slope is at most 1/c. The discrepancy then decreases with the width of the domain, as does the distance between any two
+samples in it.
 
 References
 ----------
@@ -68,10 +69,10 @@ from steinkit.target import show_point
 from steinkit.units import Units, finite_in_units
 from steinkit.user_functions import call_checked
 
-# relative to the largest entry of a matrix; covers the rounding errors of an inverse with condition number 1e6
+# relative to the largest matrix entry; covers rounding errors of an inverse with condition number 1e6
 _ROUNDING = 1e-9
 _CHECKED_POINTS = 10  # number of points for the comparison with finite differences
-_FACE_POINTS = 1000  # number of points that are projected onto every finite face
+_FACE_POINTS = 1000  # number of points that are projected onto each finite face
 _RTOL = 1e-3
 
 
@@ -95,7 +96,7 @@ class Coefficients:
     def in_units(self, units: Units) -> Coefficients:
         """Return the coefficients for z = (x - m) / S.
 
-        They are the drift b / S, and S^-1 a S^-1.
+        The coefficients are the drift b / S and the covariance S^-1 a S^-1.
 
         Raises
         ------
@@ -264,7 +265,7 @@ class RiemannianLangevin:
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))
         for j, k in np.ndindex(dim, dim):
-            limits = np.zeros((dim, 2))  # this fixes all other coordinates
+            limits = np.zeros((dim, 2))  # this keeps all other coordinates fixed
             limits[k] = (-np.inf, np.inf) if bounds is None else bounds[k]
             slopes, errors = numerical_gradient(partial(self._entry, j, k), points, limits)
             derivatives[:, j, k], uncertainty[:, j, k] = slopes[:, k], errors[:, k]
@@ -273,7 +274,7 @@ class RiemannianLangevin:
     def _check_faces(self, points: Floats, bounds: Floats, names: tuple[str, ...]) -> None:
         """Check that off-diagonal covariances vanish on the finite faces.
 
-        On a face of coordinate j, these are the covariances of j with the other coordinates.
+        On a face of coordinate j, these entries are the covariances of j with the other coordinates.
         """
         rows = _spread(len(points), _FACE_POINTS)
         for j, side in zip(*np.nonzero(np.isfinite(bounds)), strict=True):
@@ -282,7 +283,7 @@ class RiemannianLangevin:
             covariance = self._covariance(projected)
             across, limit = np.abs(covariance[:, :, j]), _ROUNDING * np.abs(covariance).max(axis=(1, 2))
             across[:, j] = 0.0
-            bad = np.argwhere(~(across <= limit[:, None]))  # this is also true for NaN
+            bad = np.argwhere(~(across <= limit[:, None]))  # this condition is also true for NaN
             if bad.size:
                 row, k = bad[0]
                 raise InputError(
@@ -293,7 +294,7 @@ class RiemannianLangevin:
 
 
 def _spread(n: int, most: int) -> Integers:
-    """Return at most `most` of n rows, evenly spread."""
+    """Return at most `most` evenly spaced rows out of n."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
@@ -311,7 +312,7 @@ def _require_moderate(values: Floats, name: str, points: Floats, names: tuple[st
 def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Floats, Floats, Floats]:
     """Return the boundary factors w_j(x_j) and their derivatives.
 
-    A bound for the terms of each derivative is also returned.
+    A bound on the terms of each derivative is also returned.
 
     Parameters
     ----------
@@ -336,7 +337,7 @@ def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Float
 def _approach(t: Floats) -> tuple[Floats, Floats]:
     """Return h(t) = t / (1 + t) and its derivative.
 
-    They are 1 and 0 at infinity.
+    The limits at infinity are 1 and 0.
     """
     beyond = 1.0 / (1.0 + t)
     return np.where(np.isinf(t), 1.0, np.where(np.isinf(t), 0.0, t) * beyond), beyond * beyond

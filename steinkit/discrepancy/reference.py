@@ -1,12 +1,12 @@
-"""Discrepancies of exact samples, for comparison.
+"""Reference discrepancies, computed from exact samples.
 
-The samples are independent draws from the target, or blocks of a long run.
+The samples are independent draws from the target or blocks of a long run.
 
 An exact chain of n draws with effective sample size n_e has about the same discrepancy as n_e independent draws. In a
 comparison with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective
-sample size of the tested sample. The discrepancies of these samples are rather large, because a discrepancy depends on
+sample size of the tested sample. The discrepancies of these samples are rather large because a discrepancy depends on
 functions that decorrelate faster than the slowest mean. For example, exact chains of 1000 draws with ESS 85 to 100 have
-.4 to .7 times the discrepancy of the reference.
+0.4 to 0.7 times the discrepancy of the reference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from steinkit.target import Seed, Target, require_target
 
 __all__ = ["LongRun", "Reference", "effective_size", "reference_discrepancy"]
 
-_ERROR = 10.0  # the ESS of n independent draws is at least n - _ERROR sqrt(n)
+_ERROR = 10.0  # the estimated ESS of n independent draws is at least n - _ERROR sqrt(n)
 _FEWEST = 10
 _MOST_BLOCKS = 20
 
@@ -49,7 +49,7 @@ def reference_discrepancy(
 ) -> Reference:
     """Compute the discrepancies of independent samples from the target.
 
-    The discrepancy of exact draws depends on the target and on the number of draws, so it can serve as a reference.
+    The discrepancy of exact draws depends on the target and the number of draws, and serves as a reference.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def reference_discrepancy(
 
 @dataclass(frozen=True, eq=False)
 class LongRun:
-    """Draws of a long, exact run that provides reference samples.
+    """Draws from a long exact run that provides reference samples.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ class LongRun:
 
 
 def effective_size(sample: Sample) -> int:
-    """Return the effective size of reference samples, to two digits.
+    """Return the effective size of reference samples, rounded to two digits.
 
-    The size is the smallest ESS of the coordinates and of the weights.
+    The size is the smallest of the ESS values of the coordinates and the weights.
 
-    The size is the number of draws if the ESS is undefined, or if its difference from the number of draws is within the
-    error of the ESS.
+    If the ESS is undefined or differs from the number of draws by no more than its error, the size is the number of
+    draws.
     """
     n, ess = len(sample), _ess(sample)
     if ess >= n - _ERROR * math.sqrt(n):

@@ -1,4 +1,4 @@
-"""Sliced graph Stein discrepancy, with one univariate program per coordinate.
+"""Sliced graph Stein discrepancy with one univariate program per coordinate.
 
 **A slice** is the discrepancy over functions of one linear coordinate u = v.x. For g(x) = w phi(v.x) with w = v /
 |v|^2, the Langevin operator gives
@@ -7,7 +7,7 @@
 
 The expression uses the *full* score s, so no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <=
 c2 and phi' with Lipschitz constant c3 is the optimum of the univariate program on the sorted u, with s.w in place of
-the score. Draws with equal u are merged into one point with the mean of their s.w, because the objective is linear.
+the score. Draws with equal u are merged into one point with the mean of their s.w because the objective is linear.
 
 The directions v of the discrepancy are the coordinates. The test in `sliced_goodness_of_fit` also uses principal axes.
 The brackets along coordinates include the rounding error of the mean of s.w.
@@ -42,7 +42,7 @@ from steinkit.target import Target
 from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
-_APART = 1e-100  # smallest distance of spline nodes in standard units; for smaller distances, coefficients overflow
+_APART = 1e-100  # smallest distance between spline nodes in standard units; at smaller distances, coefficients overflow
 _REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
@@ -84,7 +84,7 @@ class Slice(Bracketed):
         return self.along(*projected(self.direction, points, scores))
 
     def along(self, u: Floats, pull: Floats) -> Floats:
-        """Compute h from u = v.x and pull = s.w, shape (m,)."""
+        """Compute h from u = v.x and pull = s.w as an array of shape (m,)."""
         nodes, phi, slope = self._nodes()
         if len(nodes) == 1:
             return np.asarray(phi[0] * pull)
@@ -94,7 +94,7 @@ class Slice(Bracketed):
             return np.asarray(value * pull + np.where(inside == u, derivative, 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
-        """Return the positions, values and slopes of the nodes, with finite bounds."""
+        """Return the positions, values and slopes at the nodes and finite bounds."""
         nodes, phi, slope = self.positions, self.phi, self.slope
         for end, bound in ((0, self.bounds[0]), (-1, self.bounds[1])):
             if np.isfinite(bound) and nodes[end] != bound:
@@ -120,7 +120,7 @@ def solve_slice(
 
     The bracket is proved for coordinates.
 
-    Rounding errors change a mean of s.w by one unit roundoff and its weight by two, relative to the means. They change
+    Relative to the means, rounding errors change a mean of s.w by one unit roundoff and its weight by two. They change
     sums over draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
 
     Parameters
@@ -161,7 +161,7 @@ def solve_slice(
 
 
 def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w of draws.
+    """Return u = v.x and s.w for the draws.
 
     Raises InputError if one of them overflows.
     """
@@ -173,9 +173,9 @@ def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tupl
 
 
 def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w of points with scores, where w = v / |v|^2."""
+    """Return u = v.x and s.w for points with scores, where w = v / |v|^2."""
     only = np.flatnonzero(direction)
-    if len(only) == 1 and direction[only[0]] == 1.0:  # for a coordinate, the result has no rounding errors
+    if len(only) == 1 and direction[only[0]] == 1.0:  # along a coordinate, the result has no rounding errors
         return points[:, only[0]].copy(), scores[:, only[0]].copy()
     return points @ direction, scores @ (direction / (direction @ direction))
 
@@ -183,7 +183,7 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
     """Return the distinct u in ascending order, their weights and means of s.w.
 
-    The terms of a mean may cancel.
+    The means remain accurate if their terms nearly cancel.
     """
     u, inverse = np.unique(along, return_inverse=True)
     moments = double_double.times(weights, (pulls, np.zeros_like(pulls)))
@@ -200,7 +200,7 @@ def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple
     chord = np.diff(phi) / step
     turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
     cubic, square = turn / step, (chord - slope[:-1]) / step - turn
-    order = np.argsort(u)  # sorted searches are faster
+    order = np.argsort(u)  # searches for sorted values are faster
     at = np.empty(len(u), dtype=np.int64)
     at[order] = np.searchsorted(nodes[1:-1], u[order], side="right")
     s, first, second, third = u - nodes[at], slope[at], square[at], cubic[at]
@@ -244,10 +244,10 @@ class SlicedSteinDiscrepancy(Bracketed):
     measure: ClassVar[str] = "sliced"
     title: ClassVar[str] = "sliced graph Stein discrepancy"
     meaning: ClassVar[str] = (
-        "It is the sum over the coordinates of the largest mean of h over functions of that coordinate; the mean of h "
-        "is 0 under the target. In every dimension, it decreases as n^(-1/2) with the number n of draws, and it "
-        "increases if the sample is too narrow. It does not detect errors that are not visible in any single "
-        "coordinate, or modes that no draw visited."
+        "The discrepancy is the sum over the coordinates of the largest mean of h over functions of that coordinate; "
+        "the mean of h is 0 under the target. In every dimension, it decreases as n^(-1/2) with the number n of "
+        "draws and increases if the sample is too narrow. It does not detect errors that are not visible in any "
+        "individual coordinate, or modes that no draw visited."
     )
     smallest_is_no_proof: ClassVar[str] = "; a low value alone does not prove that a sample is good"
 
@@ -263,12 +263,12 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @property
     def direction_values(self) -> Floats:
-        """Midpoints of the brackets of the coordinates, shape (d,)."""
+        """Midpoints of the d brackets, one per coordinate."""
         return np.array([each.value for each in self.slices])
 
     @property
     def test_functions(self) -> Floats:
-        """Test functions h of all coordinates at the distinct points, shape (n, d).
+        """Test functions h of all d coordinates at the n distinct points.
 
         The means of these functions are the lower bounds.
         """
@@ -283,7 +283,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h over three regions of each coordinate, shape (d, 3).
+        """Means of h over three regions of each coordinate, with shape (d, 3).
 
         The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """
@@ -321,9 +321,9 @@ def sliced_stein_discrepancy(
 
     The Stein functions depend on one coordinate at a time.
 
-    The discrepancy is a lower bound of Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it
-    does not saturate in many dimensions. It decreases as n^(-1/2) with the number n of draws. The time is linear in the
-    numbers of draws and coordinates.
+    The discrepancy is a lower bound on Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it
+    does not saturate in high dimensions. The sliced discrepancy decreases as n^(-1/2) with the number n of draws. The
+    time is linear in the number of draws and in the number of coordinates.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def sliced_stein_discrepancy(
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     sample = prepared.points
     chosen = Units.of(units, sample)
-    if chosen.kind != "raw":  # in raw units, an origin at a bound would round the draws
+    if chosen.kind != "raw":  # in raw units, moving the origin to a bound would round the draws
         chosen = chosen.from_bounds(prepared.bounds)
     limits: list[Floats | None] = [None] * sample.dim
     if prepared.bounds is not None:

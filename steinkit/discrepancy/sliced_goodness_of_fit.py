@@ -9,21 +9,21 @@ is
 
     z = (z_1 + z_2) / sqrt(3).
 
-Both halves learn the same bias, so z_1 and z_2 are positively dependent. A division by sqrt(2) would therefore reject
-exact samples too often. Because phi maximizes h, the test is one-sided. The p-value has a Bonferroni correction over
-the directions.
+Both halves learn the same bias, so z_1 and z_2 are positively dependent. Dividing by sqrt(2) would therefore reject
+exact samples too often. Because phi maximizes h, the test is one-sided. The p-value includes a Bonferroni correction
+for the number of directions.
 
-**Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from that between the nodes, so
+**Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from the slope between nodes, so
 exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
-interval of the numbers that round to it. The score is not changed. The resulting error is of the order of the squared
-rounding unit over twelve.
+interval of numbers that round to this value. The score is not changed. The resulting error is of the order of the
+squared rounding unit divided by twelve.
 
-The test detects errors of shape that moments do not detect. It does not detect incorrect mode weights, because scores
-do not depend on them.
+The test detects errors in shape that moments do not detect. The test does not detect incorrect mode weights because
+scores do not depend on the weights.
 
-**Solution.** No proof of optimality is required, because h has mean zero under the target for any phi. The program of a
-slice is therefore solved directly, without `graph_stein_discrepancy`. The resulting phi is the same. If its bracket
-exceeds the tolerance, `solve_slice` is used with all its solvers.
+**Solution.** No proof of optimality is required because h has mean zero under the target for any phi. The program of a
+slice is therefore solved directly, without `graph_stein_discrepancy`. The resulting phi is the same. If the bracket is
+wider than the tolerance, `solve_slice` tries all of its solvers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Half of the draws, used to learn functions.
+    """Half of the draws, which is used to learn functions.
 
     Attributes
     ----------
@@ -89,9 +89,9 @@ class Half:
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
-        """Return the distinct u, their means of s.w and their weights.
+        """Return the distinct u with their means of s.w and their weights.
 
-        The weights have a high and a low part.
+        Each weight consists of a high and a low part.
         """
         found = self._distinct
         along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
@@ -140,7 +140,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
 
 
 _SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding errors
-_LARGEST = 5  # number of reported directions
+_LARGEST = 5  # largest number of reported directions
 _INTERPRETED = 8e-5  # seconds per draw and direction without compilation
 
 
@@ -296,7 +296,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
-    """Return h of every direction at every draw, shape (k, n).
+    """Return h for each of the k directions at each of the n draws.
 
     The directions of the first half, shape (k, d), are also returned.
     """
@@ -328,7 +328,7 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
 
 
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
-    """Return principal axes of the unbounded coordinates, scaled to variance one.
+    """Return principal axes of the unbounded coordinates, scaled to unit variance.
 
     The result has no rows if there are fewer than two such coordinates.
     """
@@ -348,7 +348,7 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     """
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
-    deviations = np.empty_like(h)  # from the mean of each half, because each half has its own functions
+    deviations = np.empty_like(h)  # deviations from the mean of each half because each half has its own functions
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))
@@ -364,9 +364,9 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
 
 
 def _exponents(values: Floats) -> NDArray[np.int32]:
-    """Return an exponent of two for each row, to avoid overflow of squares.
+    """Return an exponent of two for each row to avoid overflow of the squares.
 
-    This power of two exceeds all absolute values of the row.
+    The power of two exceeds all absolute values in the row.
     """
     found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
     return found

@@ -1,14 +1,12 @@
-"""Wasserstein distance of a one-dimensional sample.
+"""Wasserstein distance from a one-dimensional sample to a target or a sample.
 
-The module computes the distance to a target or to another sample.
-
-The distance W_1(Q, P) is the largest difference between the means of a function under Q and P, over functions with
+The distance W_1(Q, P) is the largest difference between the means of a function under Q and P over all functions with
 Lipschitz constant 1 [1]_.
 
 **Distance to a target.** The distance is the integral of |F_Q - F_P|. The function F_Q is constant between neighboring
 points. If its level c crosses F_P at t, the integrand is c - F_P before t and F_P - c after t. Any other t gives a
-lower bound. Let B(x) = E max(x - X, 0) and A(x) = E max(X - x, 0). A sequence of pieces from y to z on which F_Q - F_P
-has the sign s contributes
+lower bound. Let B(x) = E max(x - X, 0) and A(x) = E max(X - x, 0). If F_Q - F_P has the sign s on a sequence of pieces
+from y to z, the contribution of these pieces is
 
     s (sum c h - B(z) + B(y))  =  s (A(y) - A(z) - sum (1 - c) h),
 
@@ -49,7 +47,7 @@ LongFloats = NDArray[np.longdouble]
 _LONG = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
 _ROUNDING = 2.0**-49  # relative error per piece
-_RESOLUTION = 1e-11  # relative to the largest coordinate; smaller distances may be 0
+_RESOLUTION = 1e-11  # relative to the largest coordinate; smaller distances may be computed as 0
 _HALVINGS = 400  # number of bisection steps from 1e100 to an accuracy of 1e-20
 
 
@@ -87,14 +85,15 @@ class WassersteinDistance(Measured):
     measure: ClassVar[str] = "wasserstein"
     title: ClassVar[str] = "Wasserstein distance"
     meaning: ClassVar[str] = (
-        "It is the smallest mean distance, in the unit of the draws, over which mass must be moved to turn the sample "
-        "into the target. It requires the cdf of the target, and detects modes that no draw visited."
+        "It is the smallest mean distance, in the unit of the draws, over which mass must be moved to turn the "
+        "sample into the target. The Wasserstein distance requires the cdf of the target and detects modes that no "
+        "draw visited."
     )
     claim: Claim
 
     @property
     def claims(self) -> Claim:
-        """Claim of the bracket."""
+        """Basis of the bracket: "proved" or "found"."""
         return self.claim
 
 
@@ -200,7 +199,7 @@ def wasserstein_distance(
 def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
     sample = as_sample(draws)
     if weights is not None and sample.weights is not None:
-        raise UsageError(f"`{name}` must be omitted, because the sample has weights")
+        raise UsageError(f"`{name}` must be omitted because the sample has weights")
     sample = replace(sample, weights=sample.weights if weights is None else np.asarray(weights), scores=None)
     if sample.dim != 1:
         raise UsageError(
@@ -241,7 +240,7 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
     lower, upper = _between_cdfs(x, levels, error, target)
     if not np.isfinite(upper):
         raise InputError(
-            f"the Wasserstein distance to {target.label} is infinite, because the target has no mean; "
+            f"the Wasserstein distance to {target.label} is infinite because the target has no mean; "
             "use graph_stein_discrepancy"
         )
     return lower, upper
@@ -266,7 +265,7 @@ def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tu
     integrals = target.tail_integrals(ends)
     if not (integrals >= 0.0).all():  # this is also true for NaN
         raise InputError(
-            "`tail_integrals` must return the means of max(x - X, 0) and max(X - x, 0), which are not negative; "
+            "`tail_integrals` must return the means of max(x - X, 0) and max(X - x, 0), which must not be negative; "
             f"got {np.min(integrals)}"
         )
     outside = float(integrals[0, 0] + integrals[-1, 1])
@@ -311,7 +310,7 @@ def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats
 
 
 def _cdf(target: Target, values: Floats) -> Floats:
-    """Evaluate F_P at increasing values, where it must not decrease."""
+    """Evaluate F_P at increasing values, and check that it does not decrease."""
     found = target.cdf(values)
     least, accuracy = np.maximum.accumulate(np.append(0.0, found[:-1])), 2.0 * target.cdf_accuracy
     bad = np.flatnonzero(~((found >= least - accuracy) & (found <= 1.0 + accuracy)))
@@ -325,8 +324,8 @@ def _cdf(target: Target, values: Floats) -> Floats:
 def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket the integral of |F - G| over two samples.
 
-    The difference F - G is exact if the samples have no weights. Otherwise, its error contributes over the whole
-    length.
+    The difference F - G is exact if the samples have no weights. Otherwise, the error of F - G is integrated over the
+    whole length.
     """
     here, there = sample.distinct(), other.distinct()
     p, q = _masses(sample, here), _masses(other, there)

@@ -76,7 +76,7 @@ def test_verdicts_are_shown_in_one_table():
         ("a", "biased", "1e-09", "100", "mu is too high"),
         ("b", "none", "-", "-", ""),
         ("c", "no bias seen", "0.4", "100", ""),
-        ("d", "biased", "1e-09", "100", "no single coordinate or pair is significantly biased"),
+        ("d", "biased", "1e-09", "100", "no individual coordinate or pair is significantly biased"),
     )
     off = quantity("tau", mean_bias=-0.9)
     judged = verdict(matters=0.1, p_matters=0.9, bias=estimate(off))

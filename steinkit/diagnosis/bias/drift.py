@@ -1,9 +1,9 @@
 """Drift of means and variances under an exact Markov kernel.
 
-A Markov kernel that leaves the target P invariant moves draws towards P. Let it move x to y, let mu be the mean of P,
-and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has the bias b, the mean of y - x over
-the draws is -(1 - rho) b. The same holds for squares about the mean of the draws. The mean square also grows by the
-square of the change of the mean.
+A Markov kernel that leaves the target P invariant moves draws towards P. Suppose that the kernel moves x to y, let mu
+be the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then y -
+x averages -(1 - rho) b over the draws. The same relation holds for squared deviations from the mean of the draws, but
+their mean also grows by the square of the change in the mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift, because mix
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Mean changes of standardized coordinates and of their squares.
+    """Mean changes in standardized coordinates and their squares.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Drift:
 
     @classmethod
     def of(cls, points: Floats, moved: Floats, moved_squares: Floats, shares: Floats, chains: Sequence[slice]) -> Drift:
-        """Compare draws with their positions after moves of an exact Markov kernel.
+        """Compare draws with their positions after moves by an exact Markov kernel.
 
         Parameters
         ----------
@@ -62,14 +62,14 @@ class Drift:
         return cls(*_change(z, there, shares, chains), *_change(z**2, squares, shares, chains))
 
     def largest(self) -> float:
-        """Return the largest change of a mean or square, in standard errors."""
+        """Return the largest change in a mean or mean square, in standard errors."""
         errors = np.maximum([self.mean_error, self.square_error], np.finfo(float).tiny)
         return float(np.nanmax(np.abs([self.mean, self.square]) / errors))
 
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Return a mask of the coordinates at which bias estimates contradict the drift.
+        """Return a mask of the coordinates for which bias estimates contradict the drift.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Drift:
         >>> [drift.contradicts(np.array([bias]), error, still, error).item() for bias in (0.0, 0.5)]
         [True, False]
         """
-        ratio = np.exp(-sd_bias)  # standard deviation of the target over that of the draws
+        ratio = np.exp(-sd_bias)  # standard deviation of the target divided by that of the draws
         fall, error = self.mean_mixing * ratio * mean_bias, self.mean_mixing * ratio * mean_margin
         growth = self.square_mixing * (ratio**2 - 1.0)
         growth_error = 2.0 * np.hypot(self.square_mixing * ratio**2 * sd_margin, fall * error)
@@ -105,7 +105,7 @@ class Drift:
 
 
 def _change(before: Floats, after: Floats, shares: Floats, chains: Sequence[slice]) -> tuple[Floats, Floats, Floats]:
-    """Return the mean change, its standard error, and the mixing rate."""
+    """Return the mean change, the standard error of this change, and the mixing rate."""
     difference = after - before
     mean = shares @ difference
     parts = (difference - mean) * shares[:, None]

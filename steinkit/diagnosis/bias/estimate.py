@@ -1,9 +1,9 @@
 """Biases of means and standard deviations, with margins of error.
 
-An estimate is reliable if its margin of error is small and, where the drift of the draws under an exact Markov kernel
-is known (`steinkit.diagnosis.bias.drift`), it agrees with the drift. If an estimate is not reliable and the target has
-a log density, a short exact run (`steinkit.diagnosis.exact_moves.ExactRun`) moves the draws, and the same regression
-and criteria are applied to the moved draws.
+An estimate is reliable if its margin of error is small. If the drift of the draws under an exact Markov kernel is known
+(`steinkit.diagnosis.bias.drift`), the estimate must also agree with this drift. If an estimate is not reliable and the
+target has a log density, a short exact run (`steinkit.diagnosis.exact_moves.ExactRun`) moves the draws, and the same
+regression and criteria are applied to the moved draws.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from steinkit.target import Functions, Seed, Target, as_functions
 
 _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
-_MARGINS = 2.0  # standard errors per margin of error
-_CHECKED = 4  # moves for measuring the drift: 28 gradients per draw
-_MOVES = (4, 4, 6, 10, 16)  # moves of a run between its estimates: 28 to 280 gradients per draw in total
+_MARGINS = 2.0  # width of a margin of error, in standard errors
+_CHECKED = 4  # number of moves for measuring the drift, which take 28 gradients per draw
+_MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run takes 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
-_CLIMB, _DRIFTS = 3.5, 6.0  # limits for changes of log density and coordinates in a converged run, in standard errors
+_CLIMB, _DRIFTS = 3.5, 6.0  # limits on changes in log density and coordinates after convergence, in standard errors
 _REGRESSION: Method = "regression"
 _NOT_CONVERGED = "a short exact run has not converged"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the reason why each estimate is not reliable, or an empty string."""
+    """Return the reason why each estimate is unreliable, or an empty string."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])
@@ -228,7 +228,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
 
 
 def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return reasons due to divergences or a low E-BFMI for reliable quantities."""
+    """Return reasons to distrust reliable estimates: divergences or a low E-BFMI."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():
@@ -243,10 +243,10 @@ def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tup
 
 
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
-    """Return a mask of the quantities at which the drift contradicts the estimates.
+    """Return a mask of the quantities for which the drift contradicts the estimates.
 
-    The mask is true for every function if it is true for a coordinate. With `moving`, every significant drift counts as
-    a contradiction.
+    If the mask is true for any coordinate, it is true for all functions. If `moving` is true, every significant drift
+    counts as a contradiction.
     """
     contradicted = np.zeros(len(found.mean), dtype=bool)
     if drift is not None:
@@ -276,13 +276,13 @@ def _by_run(
 ) -> tuple[Estimates, tuple[str, ...], Floats]:
     """Move the draws until their estimates are reliable or the run ends.
 
-    Slowly mixing quantities may not have converged when the run ends. Errors therefore include the change of the
+    Slowly mixing quantities may not have converged when the run ends. Errors therefore include the change in the
     estimate during the last moves, and a margin covers a remaining change of up to twice this size. For standard
-    deviations, the change of the estimate or of the draws is used, whichever is larger, because features may not detect
-    a tail that fills slowly.
+    deviations, the larger of the changes in the estimate and in the draws is used because features may not detect a
+    tail that fills slowly.
 
-    Returns the estimates, the reasons why they are not reliable, and the distance, in sd, by which the run moved the
-    mean of each quantity without a reliable estimate. The distance is 0 if noise explains it.
+    Returns the estimates, the reasons why they are unreliable, and the distance, in sd, that the run moved the mean of
+    each quantity without a reliable estimate. The distance is 0 if noise explains the move.
     """
     scale = quantities.scale
     for times in _MOVES:

@@ -7,17 +7,16 @@ set to zero outside the region. With the fractions s_1 of draws and s_2 = 1 - s_
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
 where s is the logistic function. This is Bennett's acceptance ratio method, the bridge estimator with the smallest
-variance. The number of draws that determines s_1 is divided by the autocorrelation time of the terms on the left side.
+variance. To compute s_1, the number of draws is divided by the autocorrelation time of the terms on the left-hand side.
 The terms on both sides are bounded, so their relative variances can be estimated reliably even if the overlap of p and
 q is small. The sum of the relative variances is the relative variance of Z. The proposal q is a t distribution with
 seven degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The
 halves are then exchanged.
 
-**Groups** are separated by valleys of the density. Draws are split at the deepest valley that the scores indicate, or
-at a gap that is much wider than the neighboring gaps, until no group has such a valley or gap. Groups are merged if the
-log density has no valley on the line between their densest draws. A t distribution is fitted to each group, and a point
-belongs to the mode with the largest fitted density. These regions partition the space, so their masses are well
-defined.
+**Groups** are separated by valleys of the density. Draws are split repeatedly until no group has a valley that the
+scores indicate or a gap that is much wider than the neighboring gaps. Groups are merged if the log density has no
+valley on the line between their densest draws. A t distribution is fitted to each group, and a point belongs to the
+mode with the largest fitted density. These regions partition the space, so their masses are well defined.
 
 References
 ----------
@@ -69,22 +68,22 @@ class Proposal:
 
     @classmethod
     def fitted(cls, operand: Operand, rows: Integers | slice = slice(None)) -> Proposal:
-        """Fit a distribution to some of the draws of a mode, with a shrunk covariance."""
+        """Fit a distribution with a shrunk covariance to some of the draws in a mode."""
         frame, units = Frame.of(operand, rows), operand.units
         try:
             root = np.linalg.cholesky(frame.covariance)
         except np.linalg.LinAlgError:
             n = len(operand.points)
-            raise InputError(f"the {n} draws of a mode do not span the space; use more draws") from None
+            raise InputError(f"the {n} draws in a mode do not span the space; use more draws") from None
         return cls(units.centre + units.scale * frame.centre, units.scale[:, None] * root)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw independent points, shape (n, d)."""
+        """Draw independent points and return an array of shape (n, d)."""
         normal = rng.standard_normal((n, len(self.centre)))
         return np.asarray(self.centre + normal @ self.root.T * np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, n))[:, None])
 
     def log_density(self, points: Floats) -> Floats:
-        """Return the normalized log density, shape (n,)."""
+        """Return the normalized log density as an array of shape (n,)."""
         from scipy.linalg import solve_triangular
 
         dim = len(self.centre)
@@ -156,17 +155,17 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
 
 
 _MOST_MODES = 10
-_FEWEST_DRAWS = 30  # smallest number of draws of a mode
-_CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density is evaluated afterwards
-_NEIGHBORS = 12  # draws on each side of a gap
-_WIDER = 1.0  # smallest width of a gap, relative to the combined span of the neighbors on both sides
+_FEWEST_DRAWS = 30  # smallest number of draws in a mode
+_CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density then confirms the valley
+_NEIGHBORS = 12  # number of draws on each side of a gap that define its neighborhood
+_WIDER = 1.0  # smallest width of a gap, relative to the combined span of its neighbors on both sides
 _STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # positions along the line between two draws
-_MOST_TAKEN = 0.05  # largest fraction of the draws in a region from another group, such as an arm of a curved mode
-_ROUNDS = 2  # rounds of fitting and assignment
+_MOST_TAKEN = 0.05  # largest fraction of draws in a region that may belong to another mode
+_ROUNDS = 2  # number of rounds of fitting and assignment
 
 
 def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
-    """Split draws at valleys and gaps; return the rows of each group."""
+    """Split draws at valleys and gaps, and return the row indices of each group."""
     pending, found = [np.arange(len(draws.points))], list[Integers]()
     while pending:
         require_time("modes were identified")
@@ -202,13 +201,13 @@ def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
 
 
 def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Floats:
-    """Return the minimum log density on straight lines between points, shape (k,)."""
+    """Return the minimum log density along each line segment between two points."""
     line = begin[:, None] + _STEPS[:, None] * (end - begin)[:, None]
     return np.asarray(log_density(line.reshape(-1, begin.shape[1])).reshape(len(begin), -1).min(axis=1))
 
 
 def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_density: LogDensity) -> list[Integers]:
-    """Merge groups without a valley of the density between their densest draws.
+    """Merge groups if the density has no valley between their densest draws.
 
     Pairs are considered in descending order of the minimum density on the line between them. Isolated draws on a saddle
     are therefore merged with one of two modes and do not connect the modes.
@@ -265,7 +264,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to regions; return the draws of each region and the proposals.
+    """Assign draws to regions, and return each region's draws and the proposals.
 
     Raises
     ------
@@ -289,7 +288,7 @@ def regions(
 
 
 def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) -> Operand:
-    """Return the draws of one mode in units of their standard deviations.
+    """Return the draws in one mode in units of their standard deviations.
 
     Raise InputError if there are too few draws or a coordinate is constant.
     """
@@ -301,5 +300,5 @@ def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) ->
     alone = draws.only(rows)
     constant = np.flatnonzero((alone.points == alone.points[0]).all(axis=0))
     if len(constant):
-        raise InputError(f"{draws.names[constant[0]]} is constant in the {len(rows)} draws of a mode; omit it")
+        raise InputError(f"{draws.names[constant[0]]} is constant in the {len(rows)} draws in a mode; omit it")
     return Operand.of(alone, bounds)

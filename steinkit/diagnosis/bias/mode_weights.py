@@ -5,20 +5,20 @@ Bridge sampling estimates the mass Z_k of the region of each mode and the varian
 
     w_k = Z_k / sum_j Z_j,      J diag(v) J,      J = diag(w) - w w'.
 
-The proportions of exact draws in the regions have the covariance matrix T^(1/2) J T^(1/2) / n, where the diagonal
-matrix T contains the autocorrelation times of the indicators of the regions. The test statistic is the squared
-Mahalanobis distance between proportions and weights with the sum of both covariance matrices, and its p-value is that
-of Hotelling's test. Chains that rarely cross between the modes contain no information on the weights, so the weights
-are not tested but can be corrected.
+The proportions of exact draws in the regions have the covariance matrix T^(1/2) J T^(1/2) / n, where T is the diagonal
+matrix of the autocorrelation times of the region indicators. The test statistic is the squared Mahalanobis distance
+between the proportions and the weights, computed with the sum of both covariance matrices. The p-value comes from
+Hotelling's test. Chains that rarely cross between the modes contain no information about the weights. In this case, the
+weights are not tested but can still be corrected.
 
 **Biases** of multimodal draws are estimated by regression within each mode. With the weights w_k, the means m_k and the
 standard deviations s_k of the modes, the mean m and the variance v of the mixture are
 
     m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2).
 
-For the draws, m_k and s_k are the means and standard deviations of the draws of each mode. For the target, they are the
-estimates of `estimate_bias`. The margins of error of these estimates and of the weights are propagated to the mixture
-to first order.
+For the draws, m_k and s_k are the means and standard deviations of the draws of each mode. For the target, m_k and s_k
+are the estimates from `estimate_bias`. The margins of error of these estimates and of the weights are propagated to the
+mixture to first order.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target, require_target
 from steinkit.text import compact, probability, sentence
 
-_MARGINS = 2.0  # standard errors per margin of error
-_WIDEST = 0.1  # largest allowed standard error of the logarithm of a mass
-_APART = 3.0  # draws are rejected if bridge and importance sampling differ by more standard errors
-_FEWEST_WITHIN = 10.0  # effective draws in the slowest mixing direction of a mode; limits the error of a weight to .03
-_FEWEST_CROSSING = 30.0  # smallest number of effective draws of the indicators of the regions for a test
+_MARGINS = 2.0  # width of a margin of error, in standard errors
+_WIDEST = 0.1  # largest allowed standard error of the log mass of a mode
+_APART = 3.0  # largest allowed difference between bridge and importance sampling, in standard errors
+_FEWEST_WITHIN = 10.0  # minimum ESS in a mode's slowest mixing direction; limits the error of a weight to 0.03
+_FEWEST_CROSSING = 30.0  # smallest effective sample size of the region indicators for a test
 _MOST_DRAWS = 10_000  # per mode
-_PROPOSALS = (1000, 20_000)  # limits of the number of proposals per mode, which is twice the number of draws
-_STREAM = 33  # separates the random numbers of proposals from those of draws with the same seed
-_SHOWN = 3  # largest number of parameters of a center in a sentence
-_FINEST_SHARE = 0.0001  # smallest margin that is printed
+_PROPOSALS = (1000, 20_000)  # bounds on the number of proposals per mode, which is otherwise twice the number of draws
+_STREAM = 33  # separates the random numbers of the proposals from those of draws with the same seed
+_SHOWN = 3  # largest number of parameters printed for the center of a mode
+_FINEST_SHARE = 0.0001  # smallest margin of error that is printed
 _TOO_FEW_CROSSINGS = (
     "The draws cross between the modes too rarely for a test; `steinkit repair` corrects the mode weights."
 )
@@ -113,7 +113,7 @@ class ModeWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Weights of the draws, with sum one, shape (n,)."""
+        """Weights of the draws, an array of shape (n,) that sums to one."""
         return self.reweighted.probabilities
 
     @property
@@ -123,7 +123,7 @@ class ModeWeights(Result):
 
     @property
     def clause(self) -> str:
-        """Clause with the mode weights in the draws and under the target.
+        """Text fragment with the mode weights in the draws and under the target.
 
         For example, "mode weights 71.8:28.2 % in the draws, 50.1:49.9 ± 0.7 % in the target".
         """
@@ -200,7 +200,7 @@ class ModeWeights(Result):
 @cautious
 @within_time
 def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None = None, rng: Seed = 0) -> ModeWeights:
-    """Estimate the weights of separate modes, and test those of the draws.
+    """Estimate the weights of separate modes, and test the proportions in the draws.
 
     The draws within each mode must come from the target, but the proportions of the modes may be biased. Modes that no
     draw visited are not found.
@@ -258,7 +258,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
         raise UsageError(f"mode weights require a target with a log density; got {target.label}")
     found = weights_of_modes(ScoredSample.of(draws, target), rng)
     if found is None:
-        raise InputError("the draws do not split into modes that a valley of the density separates")
+        raise InputError("the draws do not split into modes separated by a valley of the density")
     return found
 
 
@@ -303,9 +303,9 @@ def _mass(
     density: Density,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Return the logarithm of the mass of a mode's region, and its variance.
+    """Return the log mass of a mode's region, and the variance of the estimate.
 
-    The halves of the draws are used for the proposal and for the bridge in turn, and the results are averaged.
+    Each half of the draws is used once for the proposal and once for the bridge, and the two results are averaged.
     """
     draws = operand.draws
     slowest = draws.of_slowest_change
@@ -388,9 +388,9 @@ def _result(
 def estimates_in_modes(
     sample: Sample, target: Target, bounds: ArrayLike | None, modes: ModeWeights
 ) -> list[BiasEstimate]:
-    """Estimate the biases of the draws of each mode by regression.
+    """Estimate the biases of the draws in each mode by regression.
 
-    If the sample has scores, they are used instead of those of the target.
+    If the sample has scores, these scores are used instead of scores from the target.
     """
     rows, functions = [np.flatnonzero(modes.labels == k) for k in range(len(modes.shares))], target.functions
     for each in rows:
@@ -401,7 +401,7 @@ def estimates_in_modes(
 
 
 def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: bool) -> BiasEstimate:
-    """Combine the bias estimates of the modes, for original or reweighted draws."""
+    """Combine the bias estimates from all modes, for original or reweighted draws."""
 
     def of_parts(name: str) -> Floats:
         return np.array([getattr(part, name) for part in parts])

@@ -28,17 +28,17 @@ from steinkit.units import require_variation
 from steinkit.user_functions import call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # smallest number of effective draws in the slowest mixing direction
-_TURNED = 0.5  # mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
-_CLEAR = 4.0  # the same in standard errors, because the mean is noisy if modes are far apart
+_TURNED = 0.5  # threshold for the mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
+_CLEAR = 4.0  # threshold in standard errors because the mean is noisy if modes are far apart
 _REJECTED = 0.01  # significance level of the joint test of all pairs
-_LARGEST = 1e100  # limit of (x_j - m_j) s_j, because squares of scores near a bound may overflow
-_LARGEST_SCORE = 1e140  # limit of scores in units of a coordinate, because sums of larger squares may overflow
-_WORK = 5e9  # largest (draws) x (features)^2 for entropy weights
+_LARGEST = 1e100  # limit on (x_j - m_j) s_j because squares of scores near a bound may overflow
+_LARGEST_SCORE = 1e140  # limit on scores in units of a coordinate because sums of larger squares may overflow
+_WORK = 5e9  # largest value of (draws) x (features)^2 for entropy weights
 
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """Draws in raw units with quantities of interest.
+    """Draws in raw units, and the quantities of interest.
 
     Attributes
     ----------
@@ -98,12 +98,12 @@ class Quantities:
         return replace(self, draws=replace(self.draws, points=points, scores=scores))
 
     def values(self) -> Floats:
-        """Evaluate the quantities at the draws, shape (n, m)."""
+        """Evaluate the quantities at the draws, and return an array of shape (n, m)."""
         return np.hstack([self.draws.points, function_values(self.functions, self.draws.points)])
 
     @cached_property
     def operand(self) -> Operand:
-        """The draws in standard units, with the coefficients of the Stein operator."""
+        """Draws in standard units, with the coefficients of the Stein operator."""
         return Operand.of(self.draws, self.bounds)
 
     def by_regression(self) -> Estimates:
@@ -137,7 +137,7 @@ class Quantities:
         return None if features is None else entropy_weights(features, self.operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return why features of single coordinates may be insufficient, if they are."""
+        """Return why features of individual coordinates may be insufficient, if they are."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
@@ -145,7 +145,7 @@ class Quantities:
         return "many correlations are biased, and there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return why weights of regions may be biased, and whether the draws split.
+        """Return why the weights of regions may be biased, and whether the draws split.
 
         Parameters
         ----------
@@ -191,12 +191,12 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
     if size > _LARGEST or along + 1.0 > _CLEAR * noise:
         raise InputError(
             "the scores point away from the mean of the draws, like scores of the opposite sign: use the gradient of "
-            "the log density, and not of its negative"
+            "the log density, not of the negative log density"
         )
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:
-    """Evaluate functions at draws, shape (n, k); raise InputError if not finite."""
+    """Evaluate functions at draws, and raise InputError if a value is not finite."""
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"
@@ -209,8 +209,8 @@ def function_values(functions: Functions, points: Floats) -> Floats:
 
 
 def varying(functions: Functions, points: Floats) -> tuple[Functions, tuple[str, ...]]:
-    """Return the functions that vary over the draws, and a note on the others."""
+    """Return the functions that vary over the draws, and a note about the others."""
     values = function_values(functions, points)
     constant = [name for name, column in zip(functions, values.T, strict=True) if (column == column[0]).all()]
-    left_out = (f"{listed(constant)} is constant in the draws, so its bias cannot be estimated",) if constant else ()
+    left_out = (f"{listed(constant)} is constant in the draws, so the bias cannot be estimated",) if constant else ()
     return {name: functions[name] for name in functions if name not in constant}, left_out

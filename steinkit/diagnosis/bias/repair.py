@@ -22,9 +22,9 @@ from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
 _METHODS = ("auto", "weights", "run")
-_RUNS = 8  # largest number of runs; each run continues the previous one
+_RUNS = 8  # largest number of runs, each continuing the previous one
 _NOISES = 4.0  # largest remaining bias, in standard errors of a mean of independent draws
-_REMEDY = "; pass a target with a log density, which allows an exact run, or run the sampler longer"
+_REMEDY = "; pass a target with a log density to allow an exact run, or run the sampler longer"
 _STILL_MOVING = "the run was too short to correct all quantities; continue the sampler from the repaired draws"
 
 
@@ -64,7 +64,7 @@ class Repaired(Result):
     warnings: tuple[str, ...]
 
     def headline(self) -> str:
-        """State the method of the correction and the effective sample size.
+        """State the correction method and the effective sample size.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class Repaired(Result):
         return f"Repaired: {how}, effective size {self.worth:.0f}"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the method of the correction, and the biases before and after it.
+        """State the correction method, and the biases before and after the correction.
 
         Returns
         -------
@@ -203,7 +203,7 @@ def repair(
         assert run.moved is not None
         moved = run.moved
         after = estimate_bias(moved, target, bounds=bounds, rng=stream)
-        noise = math.sqrt(1.5 / len(moved) * (1.0 + 2.0 / math.sqrt(moved.dim)))  # `value` of exact normal draws
+        noise = math.sqrt(1.5 / len(moved) * (1.0 + 2.0 / math.sqrt(moved.dim)))  # `value` for exact normal draws
         if _is_within_noise(after) and after.value <= noise:
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)

@@ -21,9 +21,9 @@ from steinkit.text import Table, compact, filled, listed
 Method = Literal["regression", "run", "modes"]
 
 _SMALLEST = 0.05  # smallest bias in posterior sd that is reported
-_FINEST = 0.001  # smallest margin that is printed
-_MOST_PLACES, _LARGE = 6, 1e6  # limits for numbers printed without an exponent
-_MOST_ROWS = 10  # largest number of rows of a table
+_FINEST = 0.001  # smallest margin of error that is printed
+_MOST_PLACES, _LARGE = 6, 1e6  # limits on numbers printed without an exponent
+_MOST_ROWS = 10  # largest number of rows in a table
 _NAMED = 3  # largest number of quantities in a sentence
 _LEAST_WORTH = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
 _UNKNOWN = "?"
@@ -34,8 +34,8 @@ _FEATURES = {
     "chosen": "affine and some quadratic vector fields; more draws would allow all quadratic ones",
     "affine": "affine vector fields; more draws would allow quadratic ones",
     "pairs": "pairs of coordinates; more draws would allow all affine vector fields",
-    "diagonal": "single coordinates; more draws would allow pairs",
-    "own4": "single coordinates; more draws would allow pairs",
+    "diagonal": "individual coordinates; more draws would allow pairs",
+    "own4": "individual coordinates; more draws would allow pairs",
 }
 _UNITS = "Bias in units of the posterior standard deviation, with 95 % margins of error."
 _METHODS = {
@@ -64,7 +64,7 @@ class Quantity:
 
     @property
     def mean_is_biased(self) -> bool:
-        """True if the bias of the mean exceeds both its margin of error and .05 sd."""
+        """True if the bias of the mean exceeds both its margin of error and 0.05 sd."""
         return max(self.mean_margin, _SMALLEST) < abs(self.mean_bias) < math.inf
 
     @property
@@ -84,7 +84,7 @@ class Quantity:
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
     def __str__(self) -> str:
-        """Return the biases as a clause; empty if they are within their margins of error.
+        """Return the biases as text, or "" if they are within their margins of error.
 
         For example, "mean 0.90 ± 0.10 sd too low, sd 26% ± 3% too small".
         """
@@ -97,7 +97,7 @@ class Quantity:
 
     @property
     def bias_cells(self) -> tuple[str, str]:
-        """Biases of the mean and of the standard deviation as cells of a table."""
+        """Biases of the mean and standard deviation as table cells."""
         return (self.mean_bias_text(), self._sd_bias_text()) if self.reliable else (_UNKNOWN, _UNKNOWN)
 
     def mean_text(self, value: float) -> str:
@@ -196,22 +196,22 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def mean_bias(self) -> Floats:
-        """Mean of the draws minus `mean`, in units of `sd`, shape (m,)."""
+        """Mean of the draws minus `mean`, in units of `sd`, an array of shape (m,)."""
         return np.asarray((self.draws_mean - self.mean) / self.sd)
 
     @cached_property
     def sd_bias(self) -> Floats:
-        """Log ratio of `draws_sd` to `sd`; -0.3 if the draws are 26 % too narrow."""
+        """Log ratio of `draws_sd` to `sd`, about -0.3 if the draws are 26 % too narrow."""
         return np.asarray(np.log(self.draws_sd / self.sd))
 
     @cached_property
     def reliable(self) -> NDArray[np.bool_]:
-        """Mask of the quantities with reliable estimates, shape (m,)."""
+        """Mask of the quantities with reliable estimates, an array of shape (m,)."""
         return np.array([not each for each in self.reason])
 
     @property
     def worth(self) -> float:
-        """Kish's effective sample size of the weights; 0 without weights."""
+        """Kish's effective sample size of the weights, or 0 without weights."""
         return 0.0 if self.weights is None else 1.0 / float(self.weights @ self.weights)
 
     @property
@@ -226,7 +226,7 @@ class BiasEstimate(Measurement):
 
     @property
     def lower(self) -> float:
-        """`value` minus its margin of error, at least 0."""
+        """`value` minus its margin of error, but not less than 0."""
         return max(0.0, self.value - self.margin)
 
     @property
@@ -267,7 +267,7 @@ class BiasEstimate(Measurement):
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Return the positions in `names` of the first `quantities`.
+        """Return the indices in `names` of the first `quantities`.
 
         Parameters
         ----------
@@ -310,12 +310,12 @@ class BiasEstimate(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """List the ten largest biases; empty if no bias is reliable."""
+        """Return a table of the ten largest biases, or "" if no bias is reliable."""
         return (self._table(_MOST_ROWS),) if self.reliable.any() else ()
 
     @property
     def sentence(self) -> str:
-        """Sentences on the largest biases, on accurate quantities and on unknown biases."""
+        """Sentences about the largest biases, accurate quantities and unknown biases."""
         reliable = self._reliable
         biased = [each for each in reliable if each.is_biased]
         accurate = [each for each in reliable if not each.is_biased]
@@ -330,7 +330,7 @@ class BiasEstimate(Measurement):
 
     @property
     def accuracy_sentence(self) -> str:
-        """A sentence on the accuracy of all quantities; empty if a bias is unknown."""
+        """A sentence about the accuracy of all quantities, or "" if a bias is unknown."""
         return f"All quantities: {_within(self.quantities)}." if self.reliable.all() else ""
 
     @property
@@ -481,5 +481,5 @@ def _fixed(value: float, places: int, sign: bool = False) -> str:
 
 
 def _places(margin: float) -> int:
-    """Return the number of decimal places for one or two digits of a margin."""
+    """Return the number of decimal places that show one or two digits of a margin."""
     return 2 if margin >= 0.01 else 3

@@ -1,9 +1,9 @@
 """Estimation of means under the target by regression on Stein features.
 
-**Regression.** Stein features phi have mean zero under the target P. Let the coefficients beta be estimated from some
-of the draws. Then the mean over the other draws of
+**Regression.** Stein features phi have mean zero under the target P. Estimate the coefficients beta from some of the
+draws. The mean over the other draws of the residual
 
-    r = f - beta . phi          is E_P f up to          |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r),
+    r = f - beta . phi          estimates E_P f with error          |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r),
 
 where Q is the distribution of the draws. If the features explain f well, r varies little, and the remaining bias is
 small. The penalty of the ridge regression is chosen for each function by generalized cross-validation.
@@ -19,17 +19,17 @@ operator maps the vector field p(c_j) C e_i to
     diagonal   own2 of all coordinates together, 2 d
     pairs      u_j,  c_j u_i + c_i u_j + C_ij (a_i + a_j)  for i <= j,  d (d + 3) / 2
 
-It maps a vector field p(x) C e_k to  p u_k + sum_i C_ik a_i dp/dx_i:
+The operator maps the vector field p(x) C e_k to  p u_k + sum_i C_ik a_i dp/dx_i:
 
     affine     u_k,  c_i u_k + C_ik a_i,  d + d^2
     quadratic  and  c_i c_j u_k + C_ik a_i c_j + C_jk a_j c_i  for i <= j,  d^2 (d + 1) / 2 more
     chosen     affine, and the quadratic fields with the largest correlation with the residuals of affine regression
 
-The fields of `pairs` are gradients. On a curved ridge x_2 = b x_1^2 + noise the identity t_1 + 2 b x_1 t_2 = -x_1 needs
-the affine field x_1 e_2, and a ring needs quadratic fields. If there are too few draws for all quadratic fields, some
-of them are chosen from the draws of one fold and are used for the other fold.
+The fields of `pairs` are gradients. On a curved ridge x_2 = b x_1^2 + noise, the identity t_1 + 2 b x_1 t_2 = -x_1
+requires the affine field x_1 e_2. A ring requires quadratic fields. If there are too few draws for all quadratic
+fields, the draws in one fold are used to choose some of these fields for the other fold.
 
-For a normal target with covariance C the score is -C^-1 (x - mu). Then u_j = mu_j - z_j, and `pairs` contains all
+For a normal target with covariance C, the score is -C^-1 (x - mu). Then u_j = mu_j - z_j, and `pairs` contains all
 polynomials of degree two, so the estimates of means and variances are exact.
 
 **Chi-square.** Among all distributions P that give the features the observed means, chi^2(P | Q) is at least
@@ -51,21 +51,21 @@ all expectations simultaneously. Kish's effective sample size, 1 / sum_i w_i^2, 
 cannot replace missing draws.
 
 **Estimates.** Let r_1 and r_2 be the residuals of a quantity f and of its square, in standard units. The mean under the
-target is m = E r_1, the variance v = E r_2 - m^2, and the influence of a draw on m / sd and on log sd is
+target is m = E r_1, and the variance is v = E r_2 - m^2. The influence of a draw on m / sd and on log sd is
 
     r_1 / sd,      (r_2 - 2 m r_1) / (2 v).
 
 The error of an estimate is  sqrt(se^2 + s chi^2 V + (range / 2)^2), where se is the standard error of the mean
-influence, corrected for autocorrelation, V is the variance of the influence, and the range is that of the estimates by
-different feature sets. The term s chi^2 V accounts for the bias that the features do not explain. The standard error
-alone would be far too small for strongly biased draws. A margin of error is twice the error.
+influence, corrected for autocorrelation, V is the variance of the influence, and the range is taken over the estimates
+from different feature sets. The term s chi^2 V accounts for the bias that the features do not explain. The standard
+error alone would be far too small for strongly biased draws. A margin of error is twice the error.
 
 - The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. As chi^2 increases, s increases
   to 1, because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
 - The contribution of a feature set to the range is proportional to the variance that it explains. A set that explains
   no variance returns the mean of the draws for every target.
-- The error of log sd includes the range of the means as well. If feature sets disagree about the mean of a skewed
-  quantity, they extrapolate its tail, and they may agree on an incorrect sd.
+- The error of log sd includes the range of the means as well. Feature sets that disagree about the mean of a skewed
+  quantity extrapolate its tail and may agree on an incorrect sd.
 
 References
 ----------
@@ -96,11 +96,11 @@ from steinkit.units import Units
 FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"]
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
-_VALUES = 1 << 21  # values in a block of features
-_WORK_OF_PAIRS, _WORK_OF_FIELDS = 5e10, 1.5e8  # largest (draws) x (features)^2
+_VALUES = 1 << 21  # number of values in a block of features
+_WORK_OF_PAIRS, _WORK_OF_FIELDS = 5e10, 1.5e8  # largest value of (draws) x (features)^2
 _DRAWS_PER_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
 _MOST_WITH_CHOSEN = 200  # largest number of features, including chosen fields
-_CHOOSE_ON = 250  # number of draws of a fold that are used for choosing fields
+_CHOOSE_ON = 250  # number of draws in a fold that are used to choose fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Operand:
 
     @classmethod
     def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
-        """Convert raw draws to standard units; by default, their standard deviations."""
+        """Convert raw draws to standard units, by default their standard deviations."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
         points, drift, diffusion = standardised(draws, units, bounds)
         return cls(
@@ -152,7 +152,7 @@ class Operand:
         return found
 
     def chosen_fields(self) -> int:
-        """Return the number of quadratic fields to choose; 0 to use all or none."""
+        """Return the number of quadratic fields to choose, or 0 to use all or none."""
         n, dim = self.points.shape
         if "quadratic" in self.joint_sets():
             return 0
@@ -161,7 +161,7 @@ class Operand:
 
     @property
     def sets(self) -> list[FeatureSet]:
-        """All feature sets for regression; the last one is the richest."""
+        """All feature sets for regression, with the richest set last."""
         found: list[FeatureSet] = [*DEGREE, *self.joint_sets()]
         return [*found, "chosen"] if self.chosen_fields() else found
 
@@ -175,7 +175,7 @@ class Operand:
         return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "biases were estimated"))
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
-        """Return weighted means (..., k) and covariances (..., k, k) of columns."""
+        """Return weighted column means (..., k) and covariances (..., k, k)."""
         shares = self.draws.shares / self.draws.shares[rows].sum()
         first, second = np.zeros(1), np.zeros((1, 1))
         for some in self.blocks(rows, width):
@@ -188,7 +188,7 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Center and covariance matrix that define features, from some of the draws.
+    """Center and covariance matrix that define the features, from some draws.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Frame:
 
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
-        """Estimate the center and the covariance with the shrinkage of Ledoit and Wolf."""
+        """Estimate the center and the covariance with Ledoit-Wolf shrinkage."""
         shares = operand.draws.shares[rows]
         shares = shares / shares.sum()
         points = operand.points[rows]
@@ -222,7 +222,7 @@ class Frame:
         return cls(centre, covariance)
 
     def features(self, operand: Operand, rows: Integers, kind: FeatureSet) -> Floats:
-        """Return the features of a set, shape (len(rows), width).
+        """Return the features of a set as an array of shape (len(rows), width).
 
         The features of the sets in `DEGREE` are ordered by coordinate.
         """
@@ -275,8 +275,8 @@ def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
     return centre, largest * np.sqrt(shares @ (deviations / largest) ** 2)
 
 
-_BLOCKS = 10  # number of blocks per chain; consecutive blocks are in different folds
-_PENALTIES = np.logspace(-8.0, 1.0, 10)  # relative to the largest eigenvalue of the features' correlation
+_BLOCKS = 10  # number of blocks per chain, with consecutive blocks in different folds
+_PENALTIES = np.logspace(-8.0, 1.0, 10)  # relative to the largest eigenvalue of the feature correlation matrix
 _LEAST_FREEDOM = 0.05  # smallest residual degrees of freedom in cross-validation, relative to the number of draws
 _OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, which limits rounding errors
 
@@ -296,9 +296,9 @@ def _folds(draws: Draws) -> Integers:
 
 
 def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floats:
-    """Return the residuals of quantities and of their squares by cross-fitting.
+    """Return cross-fitted residuals of the quantities and their squares.
 
-    The residuals of each fold use coefficients that are fitted to the other fold.
+    The residuals of each fold are computed with coefficients fitted to the other fold.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows, and the values that all features together fit there."""
+    """Yield blocks of rows with fitted values from all features together."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
@@ -403,7 +403,7 @@ def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
 def _explained_by_own(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows with fitted values from features of single coordinates.
+    """Yield blocks of rows with fitted values from each coordinate's own features.
 
     Each coordinate and its square are regressed on the features of this coordinate.
     """
@@ -425,15 +425,15 @@ def _explained_by_own(
         yield rows, (features(rows) @ coefficients).transpose(1, 2, 0).reshape(len(rows), 2 * dim)
 
 
-_RIDGE = 0.5  # times (features) / (draws): ridge penalty relative to the variance of a feature
+_RIDGE = 0.5  # ridge penalty relative to a feature's variance, divided by (features) / (draws)
 _LEAST = 1e-6
-_DRAWS_PER_FEATURE = 8  # smallest number for degree four; with fewer draws, the result for exact draws may exceed .05
+_DRAWS_PER_FEATURE = 8  # smallest number for degree four; with fewer draws, the result for exact draws may exceed 0.05
 
 
 def chi_square(operand: Operand) -> float:
     """Return an estimated lower bound on chi^2(P | Q) from several feature sets.
 
-    The result is the largest bound of these sets. Features of degree four detect draws with the means and standard
+    The result is the largest bound from these sets. Features of degree four detect draws with the means and standard
     deviations of the target but a different shape.
     """
     n, dim = operand.points.shape
@@ -448,7 +448,7 @@ def chi_square(operand: Operand) -> float:
 
 
 def _product_of_means(operand: Operand, halves: Sequence[Integers], frames: Sequence[Frame], kind: FeatureSet) -> float:
-    """Return the scalar product of the feature means of both halves.
+    """Return the scalar product of the feature means from the two halves.
 
     The inverse covariance of each half is used as the metric, and the two results are averaged.
     """
@@ -475,7 +475,7 @@ _DECREASE = 1e-4
 
 
 def entropy_weights(features: Floats, shares: Floats) -> Floats:
-    """Return the weights nearest to given ones for which features have mean zero.
+    """Return weights with zero feature means that are nearest to the given weights.
 
     Parameters
     ----------
@@ -529,13 +529,13 @@ def _tilted(logarithms: Floats) -> Floats:
 
 
 _LEAST_VARIANCE = 1e-6  # smallest variance of a quantity under the target, relative to its variance in the draws
-_SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # s = .25 + 2.5 chi^2, at most 1
-_TIMES = 64  # functions per call of the autocorrelation times
+_SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # s = 0.25 + 2.5 chi^2, capped at 1
+_TIMES = 64  # number of functions per call that computes autocorrelation times
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates for m quantities under the target, in units of the draws' own sds.
+    """Estimates for m quantities under the target, in units of the draws' sds.
 
     Attributes
     ----------
@@ -555,7 +555,7 @@ class Estimates:
     explained: Floats
 
     def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
-        """Add changes of means and of logarithms of sds to the errors in quadrature."""
+        """Add changes in means and log sds to the errors in quadrature."""
         return replace(
             self,
             mean_error=np.hypot(self.mean_error, mean_change / self.sd),
@@ -565,7 +565,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity by the feature set with the smallest residual variance.
+    """Estimate each quantity with the feature set of smallest residual variance.
 
     Parameters
     ----------
@@ -611,7 +611,7 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
 
 
 def standard_errors(draws: Draws, influence: Floats) -> Floats:
-    """Return the standard errors of means of centered functions, shape (k,)."""
+    """Return the standard errors of the means of centered functions."""
     squares = np.sqrt((draws.shares**2) @ influence**2)
     times = [
         draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))
@@ -621,7 +621,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of the finite values of each column; infinite if none."""
+    """Return the range of each column's finite values, or infinity if it has none."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

@@ -6,10 +6,10 @@ direction v with |v| = 1, the marginal density p_v of v.x satisfies
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
 
 where s is the score. The draws estimate this slope for any proportions of the groups. The slope is interpolated
-linearly between the draws, and its integral is the marginal log density. A valley is a point with higher marginal
+linearly between the draws and integrated to obtain the marginal log density. A valley is a point with higher marginal
 density on both sides. The search covers the coordinates, the principal axes, and the line between the two means of
-2-means clustering. On a bounded support, it covers the coordinates only, because the formula for the slope does not
-hold for other directions.
+2-means clustering. On a bounded support, the search covers only the coordinates because the formula for the slope does
+not hold for other directions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ VALLEY_DEPTH = math.log(2.0)  # smallest depth in log density, below the lower o
 _CLEAR = 4.0  # smallest depth in standard errors
 _BINS = 200
 _FEWEST = 5  # draws in a bin
-_GAPS = 5  # number of widest gaps between draws that are edges of bins
-_SHARE = 0.005  # smallest fraction of the draws on either side
-_NEIGHBORS = 9  # bins over which variances are averaged
+_GAPS = 5  # number of widest gaps between draws that are used as bin edges
+_SHARE = 0.005  # smallest fraction of the draws on either side of a valley
+_NEIGHBORS = 9  # number of bins over which variances are averaged
 _MOST_DIRECTIONS = 120
 _MOST_DRAWS = 10_000
-_ROUNDS = 10  # rounds of 2-means clustering
+_ROUNDS = 10  # number of iterations of 2-means clustering
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Valley:
 
 
 def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
-    """Return the deepest significant valley of the density; None if there is none.
+    """Return the deepest significant valley of the density, or None.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _least_normal(projected: Floats, shares: Floats) -> Integers:
     """
     z = projected - shares @ projected
     z /= np.maximum(np.sqrt(shares @ z**2), np.finfo(float).tiny)
-    square = z * z  # computing third and fourth powers by `**` is a hundred times slower
+    square = z * z  # computing third and fourth powers with `**` is a hundred times slower
     skewness, kurtosis = shares @ (square * z), shares @ (square * square)
     return np.argsort(-(skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0), kind="stable")[:_MOST_DIRECTIONS]
 
@@ -161,16 +161,16 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
 
 
 def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
-    """Integrate a slope up to the ends and the midpoints of steps.
+    """Integrate a slope up to the end and the midpoint of each step.
 
-    A linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of the step length up to the midpoint, so the nearer
-    end has the weight `near` = 3 and the other end the weight 1. For variances, the weights are 9 and 1.
+    Up to the midpoint, a linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of the step length. The nearer end
+    therefore has the weight `near` = 3 and the other end the weight 1. For variances, the weights are 9 and 1.
     """
     halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
     return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])
 
 
 def _running_peaks(values: Floats) -> Integers:
-    """Return, for each position, the position of the largest value up to it."""
+    """Return, for each position, the position of the largest value so far."""
     peaks = np.maximum.accumulate(values)
     return np.maximum.accumulate(np.where(values == peaks, np.arange(len(values)), 0))

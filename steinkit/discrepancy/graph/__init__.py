@@ -1,1 +1,1 @@
-"""The graph Stein discrepancy with its spanner, programs and solvers."""
+"""Graph Stein discrepancy with its spanner, programs and solvers."""

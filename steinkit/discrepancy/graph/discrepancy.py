@@ -1,4 +1,4 @@
-"""The graph Stein discrepancy, from the graph to the certificate.
+"""Computation of the graph Stein discrepancy, from graph to certificate.
 
 The coordinates are solved in portions of eight per thread. A solver stores several arrays of n (d + 1) variables per
 coordinate. If all coordinates were solved at once,
@@ -221,7 +221,7 @@ def graph_stein_discrepancy(
     if answers.late:
         return accepted(result, "the discrepancy", " (time ran out)", "Allow more time, or thin the sample")
     remedy = "Thin the sample" if " + " in result.solver else "Use solver auto, or thin the sample"
-    return accepted(result, "the discrepancy", f" (solver {result.solver} could not narrow it)", remedy)
+    return accepted(result, "the discrepancy", f" (solver {result.solver} could not narrow the bracket)", remedy)
 
 
 def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
@@ -254,8 +254,8 @@ def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool)
     """Convert a Stein function of scaled draws to raw coordinates.
 
     For z = (x - m) / S, the result is the function of x with the same T g at every point. The Langevin operator in z is
-    the operator with covariance S^2 in x, so the Langevin operator in x has g = S g_z. Other operators have the
-    coefficients b / S and S^-1 a S^-1 in z, so g = g_z / S.
+    the operator with covariance S^2 in x, so the Langevin operator in x has g = S g_z. For other operators, the
+    coefficients in z are b / S and S^-1 a S^-1, so g = g_z / S.
     """
     if units.kind == "raw":
         return g, slopes
@@ -304,7 +304,7 @@ class Answers:
 
 
 def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: Settings, answers: Answers) -> None:
-    """Solve and certify the coordinates in portions until the time limit.
+    """Solve and certify the coordinates in batches until the time limit.
 
     Raises
     ------
@@ -329,4 +329,4 @@ def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: 
         answers.late |= time.monotonic() >= end
         for j, candidate in zip(portion, candidates, strict=True):
             answers.take(j, candidate)
-        del candidates, candidate  # this frees memory before the next portion
+        del candidates, candidate  # this frees memory before the next batch

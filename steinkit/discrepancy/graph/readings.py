@@ -1,23 +1,23 @@
 """Interpretation of the optimal Stein function: direction and saturation.
 
 **Direction.** Consider a distribution with a density. If every point x is moved slightly along g(x), the
-Kullback-Leibler divergence from the target changes at a rate of minus the mean of h = T_P g [1]_. The optimal g
+Kullback-Leibler divergence from the target decreases at a rate equal to the mean of h = T_P g [1]_. The optimal g
 maximizes this mean, so it points from the draws towards the target. This interpretation is heuristic. A diffusion
 operator with covariance coefficient a is the Langevin operator applied to the flow a g. The direction then refers to
-its part a_jj g_j.
+the part a_jj g_j of this flow.
 
-For exact draws, g is noise, and g_j may also respond to a bias of a correlated coordinate. A direction is therefore
+For exact draws, g is noise, and g_j may also respond to a bias in a correlated coordinate. A direction is therefore
 reported only if moments with mean zero under the target confirm it at three standard errors. These moments are the
-means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and their versions that account for the
-other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal target has
-covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding statistics
-are the mean of (S s)_j, and log S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The directions
-"strays" and "crowds", which concern modes, are reported if the spread statistic exceeds all dependence statistics of
-the coordinate.
+means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and the versions of these means that
+account for the other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal
+target has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding
+statistics are the mean of (S s)_j, and log S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The
+directions "strays" and "crowds", which concern modes, are reported if the spread statistic exceeds all dependence
+statistics of the coordinate.
 
 **Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.
-Therefore, g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances of neighboring draws are larger
-than l, the constraints do not bind. The discrepancy of any sample then approaches its ceiling
+Therefore, g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances between neighboring draws are
+larger than l, the constraints do not bind. The discrepancy of any sample then approaches its ceiling
 
     sum_i q_i (c1 |s(x_i)| + c2), summed over the coordinates.
 
@@ -29,8 +29,8 @@ units of l. Independent draws from N(0, I) reach about
     1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two and more dimensions
 
 (measured for 10 to 8000 draws in one to five dimensions, and Stein factors 1, k, k^2 with k from 1/16 to 100). Let a be
-the mean of -(x - m) s, which is 1 under the target. The nearest-neighbor distances of a sample that is sqrt(a) times as
-wide as the target are sqrt(a) times those of exact draws.
+the mean of -(x - m) s, which is 1 under the target. If a sample is sqrt(a) times as wide as the target, its
+nearest-neighbor distances are sqrt(a) times those of exact draws.
 
 References
 ----------
@@ -52,14 +52,14 @@ from steinkit.errors import InputError
 from steinkit.sample import DistinctSample, Floats
 
 _LEADING_DRAWS = 3
-_SHOWN_NUMBERS = 4  # number of coordinates of a point that are printed
+_SHOWN_NUMBERS = 4  # number of printed coordinates of a point
 _CLEAR = 0.4  # fraction of the discrepancy of a coordinate that a shift or a rescaling must explain
-_PREVAILS = 2.0  # if the ratio of the two parts of the mean of h exceeds this value, the larger part is reported
+_PREVAILS = 2.0  # the larger part of the mean of h is reported if the ratio of the parts exceeds this value
 _SIGNIFICANT = 3.0  # in standard errors
 
 
 def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) -> tuple[Floats, Floats, Floats] | None:
-    """Return z statistics of the location, spread and dependence of the coordinates.
+    """Return z statistics for the location, spread and dependence of coordinates.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
         if feature.kind == "dependence":
             pair = list(feature.coordinates)
             dependence[pair] = np.maximum(dependence[pair], abs(z))
-    if bounds is not None:  # because the score does not have mean zero
+    if bounds is not None:  # centered because the score does not have mean zero
         return np.stack([location, location]), np.stack([spread, spread]), dependence
     p, unit = weights / weights.sum(), found.units.scale
     centred, pulls = (points - p @ points) / unit, at_draws * unit
@@ -98,18 +98,18 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     covariance = inverse @ ((p[:, None] * centred).T @ centred)
     shift = _z(pulls @ covariance.T, p, times[own["location"]].max())
     lost = _z(-(centred @ inverse.T) * (pulls @ covariance), p, times[own["spread"]].max())  # S_jj divided by its error
-    # S_jj/C_jj, because its logarithm has symmetric errors
+    # S_jj/C_jj on a log scale, where errors are symmetric
     ratio = np.maximum(np.diag(covariance), np.finfo(float).tiny)
     return np.stack([location, shift]), np.stack([spread, np.log(ratio) * lost]), dependence
 
 
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
-    """Return weighted means over their standard errors, per coordinate.
+    """Return weighted means divided by their standard errors, per coordinate.
 
     The result is 0 for constant columns.
     """
     mean = p @ values
-    with np.errstate(over="ignore"):  # an infinite error gives 0
+    with np.errstate(over="ignore"):  # an infinite error yields 0
         error = np.sqrt(autocorrelation_time * (p**2 @ (values - mean) ** 2))
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
 
@@ -148,12 +148,12 @@ def direction(
 ) -> str:
     """Classify the flow g_j of a coordinate.
 
-    The classes are shifts, rescalings, and flows towards higher or lower density. A least-squares fit a + b (x_j -
-    mean) to the flow gives the contributions of a shift and of a rescaling to the mean of h. They are a times the mean
-    drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator, the drift is the
-    score, and a_jj = 1. If neither contribution explains the discrepancy, as with several modes, the larger part of the
-    mean of h determines the class. The parts are <flow, score> for a flow towards higher density, and the divergence
-    for a flow that spreads the draws.
+    The classes are shifts, rescalings, and flows towards higher or lower density. The contributions of a shift and of a
+    rescaling to the mean of h follow from a least-squares fit a + b (x_j - mean) to the flow. The contributions are a
+    times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator, the
+    drift is the score, and a_jj = 1. If neither contribution explains the discrepancy, as for multimodal targets, the
+    larger of two parts of the mean of h determines the class. The parts are <flow, score> for a flow towards higher
+    density, and the divergence for a flow that spreads the draws.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ def direction(
     return "wide" if stretch < 0.0 else "narrow"
 
 
-_AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1, in one dimension and in more dimensions
-# limits in 2 to 4 dimensions; in three dimensions, sd .9 has .93 times the value of sd 1 at .43
+_AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1 in one dimension and in higher dimensions
+# limits in 2 to 4 dimensions; at 0.43 in 3 dimensions, reducing the sd from 1 to 0.9 lowers the value by 7 %
 _REACHED, _EXPECTED = 0.2, 0.25
-_EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where sd .9 still has a larger value than sd 1 on average
-# limit in five or more dimensions; in ten dimensions, sd .9 has .88 times the value of sd 1 at .15
+_EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where the value is on average still larger for sd 0.9 than for sd 1
+# limit in 5 or more dimensions; at 0.15 in 10 dimensions, reducing the sd from 1 to 0.9 lowers the value by 12 %
 _EITHER_FROM_FIVE = 0.1
 _FACTORS_HELP_BELOW = 5  # in five or more dimensions, narrow samples have smaller values for any Stein factors
 _MOST_DRAWS = 20_000  # largest advised number of draws
@@ -211,8 +211,8 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
     """Return the width of a sample relative to the target, from the scores.
 
-    The result is the geometric mean over the coordinates. Bounded coordinates are treated as having the width 1, as are
-    coordinates with scores that point away from the mean.
+    The result is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
+    away from the mean, are assigned the width 1.
     """
     ratios = -(weights @ ((points - weights @ points) * scores))
     if bounds is not None:
@@ -230,7 +230,7 @@ def expected_saturation(exact_spacing: float, dim: int) -> float:
 def is_saturated(reached: float, expected: float, dim: int) -> bool:
     """Return True if samples must not be ranked.
 
-    The decision depends on the reached and the expected fraction of the ceiling.
+    The decision depends on the observed and expected fractions of the ceiling.
     """
     if dim >= _FACTORS_HELP_BELOW:
         return min(reached, expected) > _EITHER_FROM_FIVE
@@ -240,7 +240,7 @@ def is_saturated(reached: float, expected: float, dim: int) -> bool:
 def advice(exact_spacing: float, n: int, dim: int, stein_factors: tuple[float, float, float]) -> list[str]:
     """Return remedies against saturation.
 
-    They are smaller Stein factors or more draws.
+    The remedies are smaller Stein factors or more draws.
 
     Returns
     -------
@@ -263,6 +263,6 @@ def advice(exact_spacing: float, n: int, dim: int, stein_factors: tuple[float, f
 
 
 def _two_digits(number: float, rounded: Callable[[float], int]) -> float:
-    """Round a number down or up to two significant digits."""
+    """Round a number up or down to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 1)
     return rounded(number / unit) * unit

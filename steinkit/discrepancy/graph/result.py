@@ -121,10 +121,10 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def grad_g(self) -> Floats:
-        """Gradient of g, shape (n, d, d).
+        """Gradient of g, an array of shape (n, d, d).
 
         The entry ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i. The array is computed on first
-        access, because in many dimensions it requires far more memory than the sample.
+        access because it requires far more memory than the sample in high dimensions.
         """
         n, dim, directions = self.slopes.shape
         if directions == dim:
@@ -135,7 +135,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def _own_slopes(self) -> Floats:
-        """Derivatives of g_j in direction j, shape (n, d)."""
+        """Derivatives of g_j in direction j, an array of shape (n, d)."""
         dim, directions = self.slopes.shape[1:]
         return self.slopes[:, :, 0] if directions < dim else np.diagonal(self.slopes, axis1=1, axis2=2)
 
@@ -143,9 +143,9 @@ class GraphSteinDiscrepancy(Measured):
     def saturation(self) -> float:
         """Ratio of the discrepancy to its ceiling.
 
-        The ceiling is the sum of q (c1 |s| + c2) over points and coordinates. With a diffusion operator, it is the sum
-        of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples with draws
-        that are too far apart. The property `is_saturated` distinguishes the two cases.
+        The ceiling is the sum of q (c1 |s| + c2) over points and coordinates. For a diffusion operator, the ceiling is
+        the sum of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples
+        with draws that are too far apart. The property `is_saturated` distinguishes the two cases.
         """
         if self.coefficients is None:
             drift, slopes = self.units.scores(self.scores), np.ones((1, 1))
@@ -189,24 +189,24 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def drift(self) -> Floats:
-        """Factor of g in T_P g at the points, shape (n, d).
+        """Coefficient of g in T_P g at the points, an array of shape (n, d).
 
-        The factor is the score, or the drift of the diffusion operator.
+        The coefficient is the score, or the drift of the diffusion operator.
         """
         return self.scores if self.coefficients is None else self.coefficients.drift
 
     @property
     def coordinate_values(self) -> Floats:
-        """Midpoints of the brackets of the coordinates, shape (d,)."""
+        """Midpoints of the d brackets, one per coordinate."""
         return 0.5 * self.coordinate_lower + 0.5 * self.coordinate_upper
 
     @property
     def test_function(self) -> Floats:
-        """Test function h = T_P g at the points, shape (n,).
+        """Test function h = T_P g at the points, an array of shape (n,).
 
-        It is <g, score> + div g. With a diffusion operator, it is <g, drift> + <a, grad g>. The mean of h is zero under
-        the target, and `lower` over the sample. The function tends to be positive in regions with too many draws, and
-        negative in regions with too few.
+        The function is h = <g, score> + div g. For a diffusion operator, it is h = <g, drift> + <a, grad g>. The mean
+        of h is zero under the target and equals `lower` over the sample. The function tends to be positive in regions
+        with too many draws and negative in regions with too few draws.
         """
         if self.coefficients is None:
             spread = np.ascontiguousarray(self._own_slopes).sum(axis=1)
@@ -252,7 +252,7 @@ class GraphSteinDiscrepancy(Measured):
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """Return the statements of the report.
 
-        They cover the value, comparison, coordinates, draws, limits and method.
+        The statements cover the value, comparison, coordinates, draws, limits and method.
 
         See `Measurement.statements`.
         """

@@ -1,1 +1,1 @@
-"""The kernel Stein discrepancy, its test, and Stein thinning."""
+"""Kernel Stein discrepancy, kernel goodness-of-fit test, and Stein thinning."""

@@ -1,4 +1,4 @@
-"""Radial base kernels of the kernel Stein discrepancy.
+"""Radial base kernels for the kernel Stein discrepancy.
 
 The kernels have the form k(x, y) = phi(u) with u = |x - y|^2:
 
@@ -51,7 +51,7 @@ class BaseKernel(ABC):
             positive(self.scale, "the scale of a kernel")
 
     def parameters(self) -> tuple[float, ...]:
-        """Return the fields in the order of the arguments of `radial`.
+        """Return the fields in the order of the `radial` arguments.
 
         The scale must be set.
 
@@ -65,7 +65,7 @@ class BaseKernel(ABC):
     @staticmethod
     @abstractmethod
     def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
-        """Return phi(u), phi'(u) and weight phi''(u), for numbers or arrays.
+        """Return phi(u), phi'(u) and weight * phi''(u) for numbers or arrays.
 
         Callers compile this function. The argument `weight` exists because the order of multiplication determines the
         last bit of a product.
@@ -83,14 +83,14 @@ class BaseKernel(ABC):
 
     @abstractmethod
     def suprema(self) -> tuple[float, float, float]:
-        """Return upper bounds F, G and H of the kernel and its derivatives.
+        """Return upper bounds F, G and H on the kernel and its derivatives.
 
         The bounds are F >= sup phi, G >= sup 2 r |phi'(r^2)| and H >= sup 2 |phi'| + sup 4 u |phi''|, rounded up. For
         an exponential exp(-e), each supremum includes the factor 1 + e. See `rounding`.
         """
 
     def conditioning(self) -> float:
-        """Return the amplification of a relative error of u in phi, phi' and phi''.
+        """Return factors that amplify a relative error of u in phi, phi' and phi''.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class BaseKernel(ABC):
         Parameters
         ----------
         points : ndarray, shape (n, d)
-            Distinct points. If there are more than 2000 points, 2000 evenly spaced ones are used.
+            Distinct points. If there are more than 2000 points, 2000 evenly spaced points are used.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class IMQ(BaseKernel):
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float, exponent: float) -> tuple[Any, Any, Any]:
-        """Return phi, phi' and the weighted phi''.
+        """Return phi, phi' and weight * phi''.
 
         With b = c^2 + u, phi = b^beta, phi' = beta phi / b and phi'' = (beta - 1) phi' / b.
 
@@ -220,7 +220,7 @@ class IMQ(BaseKernel):
         return float(np.power(self.scale, 2.0 * self.exponent))
 
     def suprema(self) -> tuple[float, float, float]:
-        """Return bounds of the kernel and its derivatives.
+        """Return bounds on the kernel and its derivatives.
 
         The bounds follow from sqrt(u) <= sqrt(b) and u <= b.
 
@@ -240,7 +240,7 @@ class IMQ(BaseKernel):
     def conditioning(self) -> float:
         """Return 2 + |beta|.
 
-        The power amplifies relative errors by |beta|.
+        The power amplifies relative errors by a factor of |beta|.
 
         Returns
         -------
@@ -276,7 +276,7 @@ class GaussianKernel(BaseKernel):
 
     @staticmethod
     def radial(u: Any, weight: Any, scale: float) -> tuple[Any, Any, Any]:
-        """Return phi, phi' and the weighted phi''.
+        """Return phi, phi' and weight * phi''.
 
         With a = -1 / (2 l^2), phi = exp(a u), phi' = a phi and phi'' = a phi'.
 
@@ -304,7 +304,7 @@ class GaussianKernel(BaseKernel):
         return phi, first, weight * rate * first
 
     def suprema(self) -> tuple[float, float, float]:
-        """Return bounds of the kernel and its derivatives, with e = u / (2 l^2).
+        """Return bounds on the kernel and its derivatives, with e = u / (2 l^2).
 
         Returns
         -------
@@ -323,7 +323,7 @@ _FAMILIES: dict[str, type[BaseKernel]] = {"imq": IMQ, "gaussian": GaussianKernel
 
 
 def kernel_names() -> tuple[str, ...]:
-    """Return the names of the families."""
+    """Return the names of the kernel families."""
     return tuple(_FAMILIES)
 
 
@@ -344,21 +344,21 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
 
 
 def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
-    """Return the kernel with this scale, or the same kernel if the scale is None."""
+    """Return the kernel with this scale, or unchanged if the scale is None."""
     return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
 
 
 def _median_distance(points: Floats) -> tuple[float, tuple[str, ...]]:
-    """Return the median distance between points, shape (n, d).
+    """Return the median distance between points of an array of shape (n, d).
 
-    If there are more than 2000 points, 2000 evenly spaced ones are used.
+    If there are more than 2000 points, 2000 evenly spaced points are used.
     """
     from scipy.spatial.distance import pdist
 
     if len(points) == 1:
         raise InputError(
-            "the default scale of the kernel, the median distance, requires two different draws; got one: "
-            "pass the scale, as in kernel=sk.GaussianKernel(scale=1.0)"
+            "the default scale of the kernel, the median distance, requires two different draws; got one: pass the "
+            "scale, as in kernel=sk.GaussianKernel(scale=1.0)"
         )
     if len(points) <= _MEDIAN_POINTS:
         return float(np.median(pdist(points))), ()

@@ -13,16 +13,16 @@ least as large as V.
 
 **Flip probability.** For draws from the target, the mean of n V is the sum over lags t of the autocovariance c_t =
 E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If the signs flip too often, B is too
-small, and the test rejects too often. If they rarely flip, all B are nearly equal to V. The choice of r is equivalent
-to that of a lag window for a long-run variance. The best window r^|t| neglects a fraction of the variance of order (n /
-tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The test neglects the fraction
+small, and the test rejects too often. If they rarely flip, all B are nearly equal to V. Choosing r is equivalent to
+choosing a lag window for a long-run variance. The optimal window r^|t| neglects a fraction of the variance of order (n
+/ tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The test neglects the fraction
 
 .. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
 
-The factor d^(-1/2) accounts for the slow features in n V. There is about one per coordinate, which reduces the standard
-deviation of n V relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum with the
-window is (1 + rho r) / (1 - rho r). The value of r is such that this sum equals (1 - delta) tau. For independent draws,
-r = 0 and a = 1/2.
+The factor d^(-1/2) accounts for the slow features in n V. With about one slow feature per coordinate, the standard
+deviation of n V is smaller relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum
+with the window is (1 + rho r) / (1 - rho r). The value of r is such that this sum equals (1 - delta) tau. For
+independent draws, r = 0 and a = 1/2.
 
 The time tau is the larger of two estimates. The first estimate uses at most 200 evenly spaced rows of the matrix
 k0(x_i, x_j). Each row is a time series in j. The autocovariances of the centered rows are added up to the end of
@@ -30,18 +30,19 @@ Geyer's initial monotone sequence [2]_. This estimate weights the features by th
 with the largest variance are odd functions.
 
 **Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean. Odd
-functions then have *negative* autocorrelations, but even functions, such as the energy, have positive ones. The odd
-features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw, nearly
-every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is therefore the
-longest autocorrelation time of |z|^2 and of those z_j^2 that have a clear autocorrelation at lag one. The other z_j^2
-would only increase the estimate by noise, because it is a maximum. The z_j do not require separate estimates, because
-the rows include them.
+functions then have *negative* autocorrelations, but even functions such as the energy have positive autocorrelations.
+The odd features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw,
+nearly every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is
+therefore the longest autocorrelation time of |z|^2 and of those z_j^2 that have a clear autocorrelation at lag one. The
+other z_j^2 would only add noise to the estimate and increase it because it is a maximum. The z_j do not require
+separate estimates because the rows include them.
 
 The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`). The program
-`benchmarks/verdict.py` measures the level for chains of NUTS and Hamiltonian Monte Carlo.
+`benchmarks/verdict.py` measures the level for NUTS and Hamiltonian Monte Carlo chains.
 
-**In the verdict**, the kernel provides a test of the whole distribution, and the number of independent draws with the
-same expected squared KSD. Both take time quadratic in the number of draws, so they use a subset of long samples.
+**In the verdict**, the kernel is used to test the whole distribution and to compute the number of independent draws
+with the same expected squared KSD. Both computations take time quadratic in the number of draws, so they use a subset
+of long samples.
 
 References
 ----------
@@ -83,13 +84,13 @@ _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
 _CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrelated
 _FEWEST = 20  # number of draws in units of tau below which the level is not maintained
-_BELOW_ALL = 0.95  # if the statistic is below this fraction of the smallest replicate, the draws were probably selected
-# if the ratio of equivalent draws to the effective size of weighted draws is above this number, they were selected
+_BELOW_ALL = 0.95  # below this fraction of the smallest replicate, the statistic indicates that the draws were selected
+# above this ratio of equivalent draws to effective size, weighted draws were selected
 _TOO_MANY = 4.0
-_COMPARED = 64  # number of draws of each chain that determine the order of chains
+_COMPARED = 64  # number of draws per chain that determine the order of chains
 _ROWS = 256
 _REPLICATES = 128
-# relative to the largest sum over pairs i != j; this is twenty times the observed error of single precision
+# relative to the largest sum over pairs i != j; twenty times the observed single-precision error
 _ROUGH = 1e-5
 _LEAST = 1e-20  # statistics between this number and its inverse neither overflow nor underflow in single precision
 
@@ -266,7 +267,7 @@ def _test(
 ) -> KernelSteinTest:
     """Test a scored sample.
 
-    If only the p-value is required (`only_p`), the replicates have rounding errors.
+    If only the p-value is required (`only_p`), the replicates contain rounding errors.
     """
     points, weights = prepared.points, prepared.given.weights
     if weights is not None and (weights != weights[0]).any():
@@ -285,7 +286,7 @@ def _test(
     rows = np.concatenate(series)
     seen, n = time.perf_counter(), len(points.inverse)
     with np.errstate(over="ignore", invalid="ignore"):
-        # this is at least the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n
+        # an upper bound on the statistic and every replicate: (sum_i sqrt(k0(x_i, x_i)))^2 / n
         size = float((points.counts @ np.sqrt(stein.diagonal())) ** 2) / n
     if not math.isfinite(size):
         raise InputError("the Stein kernel overflows: rescale draws and scores")
@@ -295,7 +296,7 @@ def _test(
         flip_probability = _flip_probability(tau, n, points.dim)
         if n < _FEWEST * tau:
             message = (
-                f"the {n} draws are equivalent to about {n / tau:.2g} independent ones (autocorrelation time "
+                f"the {n} draws are equivalent to about {n / tau:.2g} independent draws (autocorrelation time "
                 f"{tau:.3g}). With fewer than {_FEWEST}, the test rejects exact samples too often: run longer chains"
             )
             notes += (Caution(message),)
@@ -305,7 +306,7 @@ def _test(
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # these are signs that never flip
+        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # replicates with signs that never flip
         error = _ROUGH * np.abs(sums).max()
         sums += np.einsum("rn,rn,n->r", signs, signs, stein.diagonal())
         near = np.flatnonzero((np.abs(sums - sums[0]) <= error) & (sums != sums[0]))
@@ -313,7 +314,7 @@ def _test(
             sums[near] = _pair_sums(stein, signs[near], threads)
     sums /= n
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
-    # signs that never flip give the statistic up to rounding errors, which is a tie
+    # signs that never flip reproduce the statistic up to rounding errors, which counts as a tie
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
         p_value=(1 + reached) / (1 + n_bootstrap),
@@ -336,7 +337,7 @@ def _test(
 
 
 def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
-    """Estimate the integrated autocorrelation time of the kernel's features.
+    """Estimate the integrated autocorrelation time of the kernel features.
 
     The array `whole` contains the index of the point of each draw.
     """
@@ -378,7 +379,7 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
         z = points[whole, begin : begin + _COORDINATES_AT_ONCE].T
         z = z - z.mean(axis=1, keepdims=True)
         size = np.abs(z).max(axis=1, keepdims=True)
-        # scaled, so that the squares neither overflow nor underflow
+        # scaled to prevent overflow and underflow of the squares
         squares = (z / np.where(size > 0.0, size, 1.0)) ** 2
         variance = squares.mean(axis=1, keepdims=True)
         squares /= np.where(variance > 0.0, variance, 1.0)
@@ -393,7 +394,7 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
 
 
 def _autocovariance(values: Floats) -> Floats:
-    """Compute sum_j v_j v_(j+t) at each lag t, shape (n,).
+    """Compute sum_j v_j v_(j+t) at each lag t as an array of shape (n,).
 
     The sums are accumulated over the rows of `values`, shape (rows, n).
     """
@@ -426,7 +427,7 @@ def _sign_sums(
     n_bootstrap: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float32]:
-    """Draw the sums of the signs at each point, shape (n_bootstrap, n_points)."""
+    """Draw the sums of the signs at each point for every bootstrap replicate."""
     flips = np.full(len(whole), flip_probability)
     flips[[chain.start for chain in chains]] = 0.5
     grouped = np.argsort(whole, kind="stable")
@@ -448,8 +449,9 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
     The array `signs` has shape (replicates, n), and the result has shape (replicates,).
 
     Rows of the kernel matrix are computed in blocks that start at the diagonal. Entries to the right of the diagonal
-    block count twice. If `rough` is True, all but the first two sums are computed in single precision, which takes half
-    the time. They omit the pairs i = j, which could have larger rounding errors than the sum of the others.
+    block count twice. If `rough` is True, all sums except the first two are computed in single precision, which takes
+    half the time. The single-precision sums omit the pairs i = j, which could have larger rounding errors than the sum
+    over all other pairs.
     """
     n = len(stein)
     blocks, starts = range(0, n, _ROWS), range(2 if rough else _REPLICATES, len(signs), _REPLICATES)
@@ -480,7 +482,7 @@ _MOST_SUMMED = 20_000  # largest number of draws for the computation of equivale
 _INTERPRETED, _RADIAL = (
     1e-8,
     4,
-)  # seconds per pair and coordinate without compilation, and overhead of a pair in coordinates
+)  # seconds per pair and coordinate without compilation, and overhead per pair as a number of coordinates
 
 
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
@@ -527,7 +529,7 @@ def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) ->
     if test is None and equivalent <= _TOO_MANY * draws.size:
         return ()
     message = (
-        "the draws were probably selected by thinning, or weighted by the score: their kernel discrepancy is "
+        "the draws were probably selected by thinning, or weighted by the score: their kernel discrepancy equals "
         f"that of {equivalent:.3g} independent draws. Selected draws are not independent, and their p-values are not "
         "valid"
     )
@@ -542,10 +544,7 @@ def _spread(rows: Integers, most: int) -> Integers:
 
 
 def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: float, bounds: Floats | None) -> float:
-    """Return the number of equivalent draws.
-
-    This is the number of independent draws with the given expected squared discrepancy.
-    """
+    """Return the number of independent draws with the same expected discrepancy."""
     points = found.sample
     stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
     return float(points.weights @ stein.diagonal()) / squared if squared > 0.0 else math.inf
@@ -559,5 +558,5 @@ def thinning_notes(draws: int) -> tuple[str, ...]:
 
 
 def _in_order_of_content(chains: list[Integers], points: Floats) -> list[Integers]:
-    """Sort chains by their first draws, so that the order does not depend on labels."""
+    """Sort chains by their first draws to make the order independent of labels."""
     return sorted(chains, key=lambda rows: points[rows[:_COMPARED]].tolist())

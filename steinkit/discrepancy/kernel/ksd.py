@@ -4,21 +4,21 @@ With the score s = grad log p and a base kernel k, the Stein kernel of the Lange
 
     k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>.
 
-It has mean zero under the target in either argument. The module `stein_kernel` defines it for other operators and for
-targets with finite bounds. For a sample with weights w that sum to one,
+This kernel has mean zero under the target in either argument. The module `stein_kernel` defines it for other operators
+and for targets with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
 
-The U-statistic treats a repeated draw as a separate draw. The V-statistic is the squared discrepancy of the sample and
-is never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
+The U-statistic treats repeated draws as separate draws. The V-statistic is the squared discrepancy of the sample and is
+never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
 distribution. It may be negative.
 
 **Stein thinning** selects draws greedily, with replacement. The j-th selected draw is the x_i that minimizes
 
     k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)).
 
-The draw also minimizes the kernel Stein discrepancy of the first j selected draws. With the kernel of the paper, the
+The draw also minimizes the kernel Stein discrepancy of the first j selected draws. With the kernel from the paper, the
 selected draws have a smaller spread than the sample. Scores are large in the tails and in narrow regions, so few draws
 are selected there. Moment terms for the location and spread of each coordinate are therefore added to k0:
 
@@ -26,7 +26,7 @@ are selected there. Moment terms for the location and spread of each coordinate 
 
 for the operator T. Here, m is the mean of the sample, |.| is the root mean square of a feature over the draws, and
 kappa is the mean of k0(x, x) over the draws. Every f has mean zero under the target, so the sum is again a Stein
-kernel. Its base kernel has a part that is linear in x. The value r = 0 gives the algorithm of the paper.
+kernel. The base kernel of this sum has a part that is linear in x. Setting r = 0 gives the algorithm in the paper.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from steinkit.units import Units, UnitsLike
 
 @dataclass(frozen=True, eq=False)
 class KernelSteinDiscrepancy(BracketResult):
-    """Kernel Stein discrepancy of a sample, with a bracket for its rounding error.
+    """Kernel Stein discrepancy of a sample, with a bracket for rounding errors.
 
     The n points are the distinct points of the sample, in the order of their first appearance.
 
@@ -126,7 +126,7 @@ class KernelSteinDiscrepancy(BracketResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and its kernel.
 
-        The result has the form of ``steinkit score --json``.
+        The result has the same format as the output of ``steinkit score --json``.
 
         Returns
         -------
@@ -180,8 +180,8 @@ def kernel_stein_discrepancy(
 ) -> KernelSteinDiscrepancy:
     """Compute the kernel Stein discrepancy of a sample.
 
-    The time is O(n^2 d), and the memory is O(n d). For an operator with a full covariance matrix, they are O(n^2 d^2)
-    and O(n d^2).
+    The time is O(n^2 d), and the memory is O(n d). For an operator with a full covariance matrix, the time is O(n^2
+    d^2), and the memory is O(n d^2).
 
     Parameters
     ----------
@@ -344,10 +344,11 @@ def thin(
     operator: RiemannianLangevin | None = None,
     max_seconds: float | None = None,
 ) -> Sample:
-    """Select m draws that represent the target, by Stein thinning.
+    """Select m draws that represent the target by Stein thinning.
 
-    Thinning reduces bias and removes burn-in as far as the draws allow. It does not correct the weights of distant
-    modes, because the discrepancy does not detect them. The time is O(n m d), and the memory is O(n d).
+    Thinning reduces bias and removes burn-in to the extent that the draws allow. Thinning does not correct the weights
+    of distant modes because the discrepancy does not detect errors in these weights. The time is O(n m d), and the
+    memory is O(n d).
 
     Parameters
     ----------
@@ -431,7 +432,7 @@ def _numbers(sample: Sample) -> Integers:
 
 
 def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Floats:
-    """Return features f with the kernel sum_f f(x) f(y), shape (2 d, n).
+    """Return features f of shape (2 d, n) for the kernel sum_f f(x) f(y).
 
     The shape is (0, n) if the weight of the moments is 0.
     """

@@ -8,14 +8,14 @@ The absolute values of the terms of k0(x_i, x_j) add up to at most
 
 with the Euclidean norms of b and the Frobenius norms of a. For a radial kernel phi(u) with u = r^2, the constants are
 
-    F >= sup phi,      G >= sup 2 r |phi'(r^2)|,      H >= sup 2 |phi'| + sup 4 u |phi''|.
+    F >= sup phi, G >= sup 2 r |phi'(r^2)|, H >= sup 2 |phi'| + sup 4 u |phi''|.
 
-The weighted sum over pairs factorizes, with B = sum_i w_i |b_i| and A = sum_i w_i |a_i|, into
+With B = sum_i w_i |b_i| and A = sum_i w_i |a_i|, the weighted sum over pairs factorizes into
 
     S = F B^2 + 2 G A B + H A^2.
 
-At most M rounded operations, or errors of that size, contribute to each term of the computed sum. Up to higher orders,
-the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds for the contributions to M are
+At most M rounded operations, or errors of equal size, contribute to each term of the computed sum. Up to higher orders,
+the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on the contributions to M are
 
 - 3 d + 5 for the sums over dimensions, and another d^2 if a is a full matrix;
 - (2 + |beta|)(d + 8) + 24 for phi, phi' and phi'', computed from a squared distance with relative error (d + 3) eps. In
@@ -48,7 +48,7 @@ _TINY = 2.0**-1070
 
 
 def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) -> float:
-    """Return a bound of the rounding error of sum_ij w_i w_j k0(x_i, x_j).
+    """Return a bound on the rounding error of sum_ij w_i w_j k0(x_i, x_j).
 
     The bound holds with or without the pairs i = j.
 

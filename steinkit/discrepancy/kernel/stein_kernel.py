@@ -5,11 +5,12 @@ The Stein kernel is
 
     k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)').
 
-It is positive semi-definite and has mean zero under the target in either argument. Langevin's operator has a = I and b
-= s. Finite bounds of the support change only b and a. See `steinkit.discrepancy.operators`.
+The Stein kernel is positive semi-definite and has mean zero under the target in either argument. The Langevin operator
+has a = I and b = s. Finite bounds on the support change only b and a. See `steinkit.discrepancy.operators`.
 
-A pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The compiled form depends only on the
-values of a. Therefore, an operator with the coefficients of Langevin's operator gives a bit-for-bit identical result.
+Each pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The compiled form depends only on the
+values of a. Therefore, any operator with the same coefficients as the Langevin operator gives a bit-for-bit identical
+result.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.units import Units
 
-_STRIPES = 16  # this number is fixed, because the order of summation must not depend on the number of threads
+_STRIPES = 16  # this number is fixed because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
-_TERMS_PER_CALL = 20_000_000  # number of coordinates of pairs, which take about 0.1 s
+_TERMS_PER_CALL = 20_000_000  # number of coordinates of pairs per step, which takes about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,31 +82,31 @@ class SteinKernel:
         return values
 
     def diagonal(self) -> Floats:
-        """Compute k0(x_i, x_i) at each point, shape (n,).
+        """Compute k0(x_i, x_i) at each point as an array of shape (n,).
 
         The value equals phi(0) |b|^2 - 2 phi'(0) |a|_F^2.
         """
-        with np.errstate(all="ignore"):  # the callers check that it is finite
+        with np.errstate(all="ignore"):  # the callers check that the value is finite
             _, first, _ = self.base.radial(np.zeros(()), 0.0, *self.base.parameters())
-            # The rows must be contiguous, because the rounding of a sum over columns depends on the memory layout.
+            # The rows must be contiguous because the rounding of a sum over columns depends on the memory layout.
             drift = np.ascontiguousarray(self.drift.T)
             return np.asarray(-2.0 * first * self.squared_covariance() + self.base.height() * (drift**2).sum(axis=1))
 
     def covariance_diagonal(self) -> Floats:
-        """Return a_jj at each point, shape (d, n)."""
+        """Return a_jj at each point as an array of shape (d, n)."""
         dim = len(self.points)
         if len(self.covariance) in (0, dim):
             return self.covariance if len(self.covariance) else np.ones_like(self.points)
         return self.covariance[:: dim + 1]
 
     def squared_covariance(self) -> Floats:
-        """Compute the squared Frobenius norm of a at each point, shape (n,)."""
+        """Compute the squared Frobenius norm of a at each point."""
         if not len(self.covariance):
             return np.full(len(self), float(len(self.points)))
         return np.asarray((self.covariance**2).sum(axis=0))
 
     def sums_over_others(self, weights: Floats, threads: int) -> Floats:
-        """Compute sum_{j != i} w_j k0(x_i, x_j) at each point i, shape (n,).
+        """Compute sum_{j != i} w_j k0(x_i, x_j) at each point i.
 
         Ctrl-C interrupts the computation.
         """
@@ -133,7 +134,7 @@ def run_pieces(
     *,
     doing: str = "pairs of draws were evaluated",
 ) -> None:
-    """Run compiled work in threads, piece by piece.
+    """Run pieces of compiled work in threads.
 
     The pieces are numbered 0, 1, ... Ctrl-C interrupts the work between two steps of a piece.
 
@@ -166,7 +167,7 @@ def stein_kernel_for(
 ) -> SteinKernel:
     """Return the Stein kernel at the distinct points of a sample.
 
-    The units and bounds are those of the sample.
+    The units and bounds are taken from the sample.
     """
     raw, points = prepared.raw, prepared.raw.points
     return stein_kernel_at(
@@ -243,5 +244,5 @@ def _compact(covariance: Floats) -> Floats:
         diagonal = np.diagonal(covariance, axis1=1, axis2=2)
         if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
             return np.array(covariance.reshape(n, dim * dim).T, order="C")
-    # this is a copy, because the kernels would be compiled again for read-only arrays
+    # this is a copy because the compiled kernels would be recompiled for read-only arrays
     return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

@@ -2,24 +2,24 @@
 
 The operator is T g = <b, g> + <a, grad g>.
 
-For a radial kernel phi(u), with u = |x - y|^2 and r = x - y, and any matrices a, the Stein kernel is
+For any matrices a and a radial kernel phi(u), with u = |x - y|^2 and r = x - y, the Stein kernel is
 
     k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
                - 4 phi''(u) <a(x) r, a(y) r>,
 
-because grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For Langevin's operator, with a
-= I and b = s, it is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
+because grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For the Langevin operator, with
+a = I and b = s, the Stein kernel is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
-The points and the drifts b are transposed to shape (d, n), so that the loops over points are contiguous in memory. The
-covariance a has shape (0, n) if it is the identity everywhere, and (d, n) if it is diagonal. Otherwise it has shape (d
-d, n), with a_jk in row d j + k. In this module, the form of an operator consists of these three arrays. Except for full
-matrices, the kernels are compiled for each family of base kernels on first use, with its function `radial` in the
+The points and the drifts b are transposed to shape (d, n) to make the loops over points contiguous in memory. The
+covariance a has shape (0, n) if it is the identity everywhere, and (d, n) if it is diagonal. Otherwise, a has shape (d
+d, n), with a_jk in row d j + k. In this module, an operator is represented by these three arrays. Except for full
+matrices, the code is compiled for each family of base kernels on first use, with the family's function `radial` in the
 innermost loop.
 
-Until they are compiled, small samples are processed by equivalent functions on whole arrays. All sums are computed in
-the same order: over the coordinates one by one, and over the points from left to right, as in NumPy's cumulative sums.
-The results are bit-for-bit identical for base kernels that consist of roots and quotients, which the verdict uses. For
-powers and exponentials, they may differ in the last bit.
+Before the code is compiled, small samples are processed by equivalent functions on whole arrays. All sums are computed
+in the same order. The coordinates are added one by one, and the points from left to right, as in NumPy's cumulative
+sums. The results are bit-for-bit identical for base kernels that consist of roots and quotients, which the verdict
+uses. For powers and exponentials, the results may differ in the last bit.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Radial = Callable[..., tuple[float, float, float]]
 Form = tuple[Floats, Floats, Floats]
 
 BLOCK = 256
-"""Number of points that `add_rows` adds up together."""
-_AT_ONCE = 16  # number of rows with intermediate results that fit into the processor's caches
+"""Number of points that `add_rows` sums in one block."""
+_AT_ONCE = 16  # number of rows with intermediate results that fit in the processor cache
 _BUFFERS = 5
 
 
@@ -73,7 +73,7 @@ def _add_on_arrays(
             own = values[i + 1 - start :]
             ends = [n] if not len(form[2]) else [*range((i + 1) // BLOCK * BLOCK + BLOCK, n, BLOCK), n]
             begin = i + 1
-            for end in ends:  # these are sums over blocks, or over rows if a is the identity
+            for end in ends:  # these sums run over blocks, or over rows if a is the identity
                 if begin < end:
                     sums[i] += np.cumsum(weights[begin:end] * own[begin - i - 1 : end - i - 1])[-1]
                 begin = end
@@ -81,7 +81,7 @@ def _add_on_arrays(
 
 
 def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Integers, start: int) -> Floats:
-    """Compute k0(x_i, x_j) for these rows i and j >= start, shape (rows, n - start)."""
+    """Compute k0(x_i, x_j) for the given rows i and all j >= start."""
     points, drift, covariance = form
     dim = len(points)
     squared, inner, slope, trace, curvature = np.zeros((5, len(rows), points.shape[1] - start))
@@ -113,12 +113,12 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return the functions `fill_rows` and `add_rows` for a family of kernels.
 
-    The method `BaseKernel.radial` identifies the family.
+    The family is identified by its method `BaseKernel.radial`.
 
     For full matrices a, the functions work on whole arrays and are not compiled.
 
-    Numba's cache identifies them by the variables of this function, which are the name of `radial` and its code in
-    `edition`.
+    Numba's cache identifies these functions by the variables of this function, which are the name of `radial` and its
+    code in `edition`.
     """
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
     if is_full:
@@ -130,7 +130,7 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
     @array_kernel
     def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
         """Set out[k, j] = k0(x_i, x_j), where i = rows[k], for all j >= start."""
-        assert edition >= 0  # this identifies the code of `radial`
+        assert edition >= 0  # this variable identifies the code of `radial`
         n = form[0].shape[1]
         buffers = np.empty((_BUFFERS, BLOCK))
         for k in range(len(rows)):
@@ -147,9 +147,9 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 
         Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. All rows process one block of points
-        before the next, so that a block is read from memory only once.
+        before the next block, so each block is read from memory only once.
         """
-        assert edition >= 0  # this identifies the code of `radial`
+        assert edition >= 0  # this variable identifies the code of `radial`
         n = form[0].shape[1]
         buffers = np.empty((_BUFFERS, BLOCK))
         values = np.empty(BLOCK)
@@ -165,7 +165,7 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
                 weight = weights[i]
                 for j in range(begin, high):
                     sums[j] += weight * values[j - begin]
-                if len(form[2]):  # these are sums over blocks, or over rows if a is the identity
+                if len(form[2]):  # these sums run over blocks, or over rows if a is the identity
                     sums[i] += total
                 else:
                     totals[(i - first) // step] = total
@@ -186,7 +186,7 @@ def _fill_block(
     buffers: Floats,
     out: Floats,
 ) -> None:
-    """Set out[j - low] = k0(x_i, x_j) for low <= j < high, at most one block."""
+    """Set out[j - low] = k0(x_i, x_j) for low <= j < high within one block."""
     points, _, covariance = form
     dim, width = len(points), high - low
     squared, inner, slope = buffers[0, :width], buffers[1, :width], buffers[2, :width]

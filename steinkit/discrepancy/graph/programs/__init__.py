@@ -1,1 +1,1 @@
-"""Linear programs of the graph Stein discrepancy, and their certificates."""
+"""Linear programs for the graph Stein discrepancy, and their certificates."""

@@ -1,11 +1,9 @@
-"""The Stein program of one dimension in chain form.
+"""Stein program in one dimension, in a chain form that preserves precision.
 
-The chain form preserves precision for any distances between the points.
-
-In one dimension, the graph joins neighboring points, so the program is a chain (Algorithm 2 of [1]_). Let h be the
-length of an edge, and let (gamma, Gamma) and (gamma', Gamma') be the function and its derivative at its ends. The
-variables of the edge are the residuals a and e of the forward and backward Taylor rows, in units of their radius c3
-h^2/2:
+In one dimension, the graph joins neighboring points, so the program is a chain (Algorithm 2 in [1]_). Let h be the
+length of an edge, and let (gamma, Gamma) and (gamma', Gamma') be the function and its derivative at the two ends of the
+edge. The variables of the edge are the residuals a and e of the forward and backward Taylor rows, in units of their
+radius c3 h^2/2:
 
     chord = Gamma + (c3 h/2) a,      gamma' = gamma + h chord,      Gamma' = chord - (c3 h/2) e,
 
@@ -16,7 +14,8 @@ These equations contain no division by h^2. With 10^4 points, the radii can be a
 would dominate rows in gamma and Gamma. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain
 into segments.
 
-**Bounds of the support.** Only the point next to the bound, at distance t, requires rows. They are |gamma| <= c2 t and
+**Bounds of the support.** Only the point nearest to the bound, at distance t, requires rows. They are |gamma| <= c2 t
+and
 |gamma - t Gamma| <= c3 t^2/2 (Gamma inward). These are the rows of an edge of length t from a node with gamma = 0 and a
 free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t + h, the residual
 
@@ -24,25 +23,25 @@ free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point
 
 has a size of at most (c3/2) (t^2 + h (2 t + h)) = (c3/2) (t + h)^2, and |gamma'| <= c2 t + c2 h. By induction, the rows
 of the bound hold at all points. Across an edge without constraints, |gamma' - gamma| <= 2 c1 <= c2 h. At distances of
-at least 4 c2/c3, the Taylor row of the bound cannot bind. A segment is ordered with its (nearer) bound first. If
-necessary, the reflection x -> -x, gamma -> -gamma is applied. Only a segment between two bounds has a far bound, with
-the rows |gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
+at least 4 c2/c3, the Taylor row of the bound cannot bind. A segment is ordered with its bound (the nearer of two
+bounds) first. If necessary, the reflection x -> -x, gamma -> -gamma is applied. Only a segment between two bounds has a
+far bound, with the rows |gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at its last node.
 
-**Layout.** Node i of the chain has two variables in [-1, 1]. They are (gamma/box, Gamma/c2) at a free start of a
-segment, (chord/c2, e) at a start from a bound, and (a, e) otherwise. The node has five rows with multipliers, for
-gamma/box, Gamma/c2, a, e and chord/c2. At a start from a bound, the row of the residual a belongs to the far bound.
-Rows that do not exist are zero.
+**Layout.** Node i of the chain has two variables in [-1, 1]. These variables are (gamma/box, Gamma/c2) at a free start
+of a segment, (chord/c2, e) at a start from a bound, and (a, e) otherwise. The node has five rows with multipliers, for
+gamma/box, Gamma/c2, a, e and chord/c2. At a start from a bound, the row for the residual a is used for the far bound.
+Nonexistent rows are zero.
 
-**Certificate.** For the lower bound, the recursion is evaluated in double-double arithmetic with a bound on its error,
-and the result is scaled by its largest row. At a far bound, a residual of 1e-16 in gamma may exceed c3 t^2/2 by orders
-of magnitude. There is an exact correction: adding kappa to every a and e adds kappa c3 sum h^2/2 to the last gamma and
-does not change its Gamma. For the upper bound, let T be the force on the difference gamma' - gamma of an edge, and let
-phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
+**Certificate.** For the lower bound, the recursion is evaluated in double-double arithmetic with an error bound, and
+the result is divided by the largest row value. At a far bound, a residual of 1e-16 in gamma may exceed c3 t^2/2 by
+orders of magnitude. The following correction is exact: adding kappa to every a and e adds kappa c3 sum h^2/2 to the
+last gamma and does not change its Gamma. For the upper bound, let T be the force on the difference gamma' - gamma of an
+edge, and let phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
 
     T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi.
 
-Therefore, the multipliers of the boxes and chords determine those of the edges. The cost of the dual point, sum |p| +
-sum (c3 h/2) (|phi| + |kappa|), is an upper bound.
+Therefore, the multipliers of the boxes and chords determine the multipliers of the edges. The cost of the dual point,
+sum |p| + sum (c3 h/2) (|phi| + |kappa|), is an upper bound.
 
 References
 ----------
@@ -64,14 +63,14 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
-_OUTWARD = 1.0 + 2.0**-48  # covers the rounding errors of a few operations
-_SHIFT_SWEEPS = 10  # number of shifts; one or two are sufficient for the candidate of a solver
-_SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a relative rounding error
-_NEGLIGIBLE = 1e-12  # excess of the far bound's rows that is corrected by scaling
+_OUTWARD = 1.0 + 2.0**-48  # covers the rounding errors in a few operations
+_SHIFT_SWEEPS = 10  # largest number of shifts; one or two are sufficient for a solver's candidate
+_SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a bounded relative rounding error
+_NEGLIGIBLE = 1e-12  # excess in the far bound's rows that is corrected by scaling
 
 
 class ChainProgram:
-    """The program of a one-dimensional sample as a chain.
+    """Program of a one-dimensional sample as a chain.
 
     The lengths h and t and the coefficients of the objective are double-doubles. The certificate therefore refers to
     the program of the given doubles before any rounding.
@@ -124,7 +123,7 @@ class ChainProgram:
         kind[step < c.value_reach] = kernels.LIPSCHITZ_EDGE
         starts = np.concatenate([[0], cuts]).astype(np.int64)
         kind[starts], step[starts], step_low[starts] = kernels.FREE, 0.0, 0.0
-        with np.errstate(over="ignore"):  # infinitely distant bounds do not restrict
+        with np.errstate(over="ignore"):  # infinitely distant bounds impose no restrictions
             box = np.minimum(c.value, c.gradient * np.minimum(points - lower, upper - points))[order]
         objective, low = (np.ascontiguousarray(part.reshape(2, -1)[:, order]) for part in program.objective(0))
         (value, slope), (value_low, slope_low) = objective, low
@@ -146,7 +145,7 @@ class ChainProgram:
 
     @cached_property
     def trivial(self) -> float:
-        """Upper bound from the boxes alone, rounded up."""
+        """Upper bound computed from the boxes alone, rounded up."""
         chain = self.chain
         value_error, slope_error = (
             double_double.error_of_high(pair)
@@ -165,11 +164,9 @@ class ChainProgram:
         """
         return len(self.order)
 
-    @np.errstate(over="ignore", invalid="ignore")  # values that overflow do not give valid bounds
+    @np.errstate(over="ignore", invalid="ignore")  # values that overflow do not yield valid bounds
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
-        """Return a lower bound of the optimum and a feasible point.
-
-        Both are zero if the bound is not positive.
+        """Return a lower bound on the optimum and a feasible point, or zeros.
 
         Parameters
         ----------
@@ -201,11 +198,9 @@ class ChainProgram:
         return value, y / scale if scale > 1.0 else y
 
     def upper_bound(self, p: Floats) -> float:
-        """Return the cost of the dual point of p, shape (5n,).
+        """Return the cost of the dual point given by multipliers p of shape (5n,).
 
-        The result is `trivial` if that is smaller.
-
-        The cost is rounded up.
+        The result is at most `trivial`. The cost is rounded up.
         """
         bound = self.costate_bound(p)
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
@@ -220,7 +215,7 @@ class ChainProgram:
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Convert variables to g and its derivative, in the order of the sample.
 
-        The shapes are (n,) and (n, 1).
+        The two arrays have shapes (n,) and (n, 1).
         """
         values, slopes = self._traced(y)
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
@@ -229,11 +224,12 @@ class ChainProgram:
         return g, gradient
 
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
-        """Return values and slopes of the nodes.
+        """Return the values and slopes at the nodes.
 
-        With a far bound, they include the shift that satisfies the rows of the bound. The reversed recursion gives
-        values that satisfy the rows of the far bound at any distance. Both recursions give the same function up to an
-        affine function of the size of rounding errors. Their mean with weights from `_gains` is the shifted function.
+        If there is a far bound, the values include the shift that satisfies its rows. The reversed recursion gives
+        values that satisfy the rows of the far bound at any distance. Both recursions yield the same function up to an
+        affine function as small as the rounding errors. The weighted mean of both functions, with weights from
+        `_gains`, is the shifted function.
         """
         chain = self.chain
         values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))
@@ -258,7 +254,7 @@ class ChainProgram:
 
     @cached_property
     def _gains(self) -> Floats:
-        """Increments c3 h^2/2 of gamma for a unit shift of all residuals, shape (n,)."""
+        """Increments c3 h^2/2 of gamma for a unit shift of all the residuals."""
         chain = self.chain
         with np.errstate(over="ignore"):
             radii = chain.c3 * (0.5 * chain.step) * chain.step
@@ -267,9 +263,7 @@ class ChainProgram:
     def _shifted_to_bound(
         self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
     ) -> tuple[Floats, kernels.Trace, float, float]:
-        """Satisfy the rows of the far bound.
-
-        All residuals are shifted, or the point is scaled.
+        """Shift all residuals or scale the point to satisfy the far bound's rows.
 
         Returns
         -------
@@ -302,10 +296,10 @@ class ChainProgram:
         return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the shift of the last gamma for the far bound, with an error bound.
+        """Return the shift of the last gamma for the far bound, and an error bound.
 
-        The exact shift lies within the error, because both rows move with gamma. The rows may be violated by the same
-        factor as the other rows, because all rows are scaled.
+        The exact shift lies within the error bound because both rows move with gamma. The rows may be violated by the
+        same factor as the other rows because all rows are scaled.
         """
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
@@ -319,7 +313,7 @@ class ChainProgram:
         return min(max(0.0, below), above), error
 
     def _far_row(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the row gamma + t Gamma of the far bound, and a bound on its error."""
+        """Return the row gamma + t Gamma for the far bound, and an error bound."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
         turn, turn_low = kernels.two_product(far, slope)
         row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])
@@ -329,7 +323,7 @@ class ChainProgram:
         return row, error
 
     def _far_excess(self, found: kernels.Trace) -> float:
-        """Return the excess of the rows of the far bound, in units of their radii."""
+        """Return the excess in the far bound's rows, in units of their radii."""
         row, row_error = self._far_row(found)
         value = abs(found.end_value[0]) * _OUTWARD + found.end_value_error
         limits = (abs(row) + row_error, self.chain.far_radius), (value, float(self.chain.box[-1]))
@@ -337,7 +331,7 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance to a bound of the closest point that is not on the bound.
+    """Return the distance from a bound to the closest point that is not on it.
 
     The result is 0 if there is no such point.
     """

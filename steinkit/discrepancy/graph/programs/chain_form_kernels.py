@@ -1,8 +1,8 @@
-"""Compiled kernels of the chain form: the recursion and the costate bound.
+"""Compiled kernels for the chain form: the recursion and the costate bound.
 
 A double-double is an unevaluated sum of two doubles with a relative precision of about 2^-104 [1]_. Knuth's TwoSum and
-Dekker's TwoProduct give the exact rounding errors of sums and products. Lengths and weights are double-doubles, because
-the optimum may change noticeably if the data are rounded. This is the case for close points and large weights.
+Dekker's TwoProduct compute the exact rounding errors of sums and products. Lengths and weights are double-doubles
+because rounding the data may change the optimum noticeably if points are close or weights are large.
 
 References
 ----------
@@ -26,7 +26,7 @@ function-Lipschitz row.
 """
 
 ROWS = 5
-"""Rows per node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
+"""Rows of each node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
 
 SMALLEST_BOX = 2.0**-1000
 """If a box of gamma is smaller than this value, it is replaced by zero in lower bounds and by this value in upper
@@ -38,8 +38,8 @@ FAR_UNDERFLOW = 2.0**-1072
 """Largest error of the radius c3 t^2 / 2 at the far bound, divided by 1 + c3."""
 
 _SPLITTER = 134217729.0  # 2^27 + 1
-_DOUBLE_DOUBLE = 2.0**-100  # bound of the relative error of a double-double operation
-_WEIGHTS = 2.0**-95  # bound of the relative error of a weight, of a product with it and of their sum
+_DOUBLE_DOUBLE = 2.0**-100  # bound on the relative error of a double-double operation
+_WEIGHTS = 2.0**-95  # bound on the relative errors of a weight, of products with this weight and of their sum
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 1e-300  # covers the underflow of one step
 
@@ -165,10 +165,10 @@ class Trace(NamedTuple):
 
 @array_kernel
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
-    """Evaluate the recursion for variables y, shape (2n,).
+    """Evaluate the recursion for variables y of shape (2n,).
 
-    The arrays `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity is computed with a bound
-    on its accumulated error.
+    The arrays `values` and `slopes` are set to the rounded gamma and Gamma. Every quantity is computed together with a
+    bound on its accumulated error.
     """
     worst, magnitude, carried = 0.0, 0.0, 0.0
     objective = (0.0, 0.0)
@@ -209,17 +209,17 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
         carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error
         carried += _UNDERFLOW * (1.0 + abs(value[0]) + abs(slope[0]))
         values[i], slopes[i] = value[0], slope[0]
-    # the second part of the sum is omitted
+    # the low-order part of the sum is omitted
     allowance = 2.0 * (_WEIGHTS * magnitude + carried + _UNIT_ROUNDOFF * abs(objective[0]))
     return Trace(worst, objective[0], allowance, value, slope, value_error, slope_error)
 
 
 @array_kernel
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
-    """Return the cost of the dual point of row multipliers p, shape (5n,).
+    """Return the cost of the dual point given by row multipliers p of shape (5n,).
 
-    The cost is rounded up, so it is an upper bound on the optimum. The array `forces`, shape (2n,) or empty, is set to
-    phi and kappa of the edge into each node.
+    The cost is rounded up, so it is an upper bound on the optimum. The array `forces`, which is empty or has shape
+    (2n,), is set to phi and kappa of the edge into each node.
 
     The dual point consists of the double-doubles T and the doubles phi and kappa. The rounding residuals in the
     equations of gamma and Gamma are multiplied by the boxes and added to the cost.
@@ -268,7 +268,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
 def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
     """Return the cost of T and phi after the last node of a segment.
 
-    The row of a far bound, or the boxes, determine this cost.
+    This cost is determined by the row of a far bound or by the boxes.
     """
     remainder = abs(force) * (1.0 + 2.0 * _UNIT_ROUNDOFF)
     if end < len(chain.kind) or chain.far < 0.0:
@@ -282,7 +282,7 @@ def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
 
 @array_kernel
 def _box_force(multiplier: float, box: float) -> float:
-    """Return the force of the value box of a node.
+    """Return the force from the value box of a node.
 
     The force is zero if gamma is fixed at zero.
     """
@@ -299,7 +299,7 @@ def _balance_forces(
 
     The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
     a bound, T only adds T c3 t^2/2 to the cost. Between two bounds, the balance of the slopes determines T on the
-    longest edge. The sums start at the known T, because forces near a bound may be larger by orders of magnitude.
+    longest edge. The sums start at the known T because forces near a bound may be larger by orders of magnitude.
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start

@@ -1,9 +1,9 @@
-"""The linear program of one coordinate in matrix form, and its certificate.
+"""Linear program of one coordinate in matrix form, and its certificate.
 
-A program can be written in several forms with different variables and multipliers. They are the matrix form in the
+A program can be written in several forms with different variables and multipliers. The forms are the matrix form in the
 values and gradients of g, the matrix form in variables relative to nearby points (`relative_form`), and the chain form
-in one dimension (`chain_form`). Every form bounds its optimum from any candidate (y, p). The vector y is scaled until
-it is feasible, which gives a lower bound. The multipliers p give an upper bound by weak duality. The bounds hold for
+in one dimension (`chain_form`). Every form provides bounds on its optimum from any candidate (y, p). A lower bound is
+obtained by scaling y until it is feasible. By weak duality, the multipliers p give an upper bound. The bounds hold for
 any y and p, so an inaccurate solver can only widen the bracket.
 
 For the program max b'y subject to |A y| <= r and |y| <= u, the certificate consists of
@@ -11,13 +11,14 @@ For the program max b'y subject to |A y| <= r and |y| <= u, the certificate cons
     upper bound, any p:   U(p) = r'|p| + u'|b - A'p|
     lower bound, any y:   b'y / max(1, max |A y|/r, max |y|/u).
 
-The proof is as follows. For feasible y, b'y = p'A y + (b - A'p)'y <= r'|p| + u'|b - A'p|. Also, y divided by the
+The proof is as follows. For feasible y, b'y = p'A y + (b - A'p)'y <= r'|p| + u'|b - A'p|. In addition, y divided by the
 maximum is feasible.
 
 The bounds refer to the program of the given data. Rounding changes the entries of A, which are differences of doubles,
-by at most 2^-53 of their size. It changes the boxes by a few times that amount, and b and r by the errors that are
-stored with them. A computed sum of k products differs from the exact one by at most (k + 3) 2^-53 times the sum of
-their magnitudes, up to higher orders. The bracket [0, u'|b|] does not require a candidate.
+by at most 2^-53 relative to their size. The relative change in the boxes is a few times larger, and b and r change by
+the errors that are stored with them. A computed sum of k products differs from the exact sum by at most (k + 3) 2^-53
+times the sum of the magnitudes of the products, up to higher-order terms. The bracket [0, u'|b|] does not require a
+candidate.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ SMALLEST = 2.0**-1074
 """Twice the largest error of a product that underflows."""
 
 OUTWARD = 1.0 + 2.0**-49
-"""Factor that covers the rounding errors of a box, of a few products and quotients, and of one exactly rounded sum."""
+"""Factor that covers the rounding errors in a box, a few products and quotients, and one exactly rounded sum."""
 
 
 class Form(Protocol):
-    """The linear program of one coordinate, in any form."""
+    """Linear program of one coordinate, in any form."""
 
     def lower_bound(self, y: Floats, /) -> tuple[float, Floats]:
         """Return a lower bound and a feasible multiple of y, or zeros."""
 
     def upper_bound(self, p: Floats, /) -> float:
-        """Return the upper bound from multipliers p, or without them if that is smaller."""
+        """Return the upper bound from multipliers p, or the trivial bound if smaller."""
 
     def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
-        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d)."""
+        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Certificate:
 
 
 def certify(program: Form, y: Floats, p: Floats) -> Certificate:
-    """Bound the optimum of a program from any candidate.
+    """Compute bounds on the optimum of a program from any candidate.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def certify(program: Form, y: Floats, p: Floats) -> Certificate:
 
 @dataclass(frozen=True, eq=False)
 class CoordinateProgram:
-    """The linear program max b'y subject to |A y| <= r and |y| <= u.
+    """Linear program max b'y subject to |A y| <= r and |y| <= u.
 
     The boxes u are accurate up to a few rounding errors.
 
@@ -139,14 +140,14 @@ class CoordinateProgram:
     def magnitudes(self) -> sparse.csr_array:
         """The matrix |A|.
 
-        The matrix is not cached, because the coordinates share A but would not share |A|.
+        The matrix is not cached because the coordinates share A but would not share |A|.
         """
         return sparse.csr_array(
             (np.abs(self.matrix.data), self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
         )
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d)."""
+        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d)."""
         values = y.reshape(-1, self.n_points)
         return values[0], values[1:].T
 
@@ -157,7 +158,7 @@ class CoordinateProgram:
         The bound is rounded down. Both results are zero if the bound is not positive.
         """
         outside = _largest_ratio(np.abs(y), self.box)
-        if outside > 1.0:  # the vector is first scaled into the box, which prevents overflow below
+        if outside > 1.0:  # scaling the vector into the box first prevents overflow below
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
         terms = self.objective * y
@@ -175,7 +176,7 @@ class CoordinateProgram:
 
         The bound is rounded up.
 
-        The result is infinite if both are NaN.
+        The result is infinite if both bounds are NaN.
         """
         trivial = _dot(self.box, np.abs(self.objective) + self.objective_error)
         combined = self.matrix.T @ p
@@ -187,13 +188,13 @@ class CoordinateProgram:
         return min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
 
     def _activity(self, y: Floats) -> Floats:
-        """Return an upper bound of |A y| that includes rounding errors."""
+        """Return an upper bound on |A y| that includes rounding errors."""
         entries = np.diff(self.matrix.indptr)
         return np.asarray(np.abs(self.matrix @ y) + (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y)))
 
 
 def power_of_two(size: Floats) -> Floats:
-    """Return the largest power of two that does not exceed each number.
+    """Return, for each number, the largest power of two that does not exceed it.
 
     The result is 1 for zero.
     """
@@ -201,7 +202,7 @@ def power_of_two(size: Floats) -> Floats:
 
 
 def _largest_ratio(values: Floats, limits: Floats) -> float:
-    """Return the largest values/limits, with 0/0 = 0.
+    """Return the maximum of values / limits, with 0/0 = 0.
 
     The result is infinite for NaN, or for a positive value with limit zero.
     """
@@ -214,7 +215,7 @@ def _largest_ratio(values: Floats, limits: Floats) -> float:
 
 
 def _dot(limits: Floats, magnitudes: Floats) -> float:
-    """Return an upper bound of the sum of products of non-negative numbers."""
+    """Return an upper bound on the sum of products of non-negative numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         underflow = np.count_nonzero((limits != 0.0) & (magnitudes != 0.0)) * SMALLEST
         return exact_sum(limits * magnitudes) * OUTWARD + underflow

@@ -1,10 +1,9 @@
-"""Stein programs in relative variables.
+"""Stein programs in relative variables that preserve precision.
 
-These variables preserve precision for points that nearly coincide.
-
-The Taylor rows of an edge of length D allow an error of c3 D^2/2 in gamma. For D = 1e-6, this is smaller than the
-rounding error of gamma, and no method with the variable gamma can close the bracket. Therefore, a point i that is close
-to another point k, its parent, is described by the difference of two affine functions. With
+If points nearly coincide, rounding errors matter: the Taylor rows of an edge of length D allow an error of c3 D^2/2 in
+gamma. For D = 1e-6, this error is smaller than the rounding error in gamma, and no method that uses the variable gamma
+can close the bracket. Therefore, a point i that is close to another point k, its parent, is described by the difference
+of two affine functions. With
 
     F_i(x) = gamma_i + <Gamma_i, x - x_i>,      F_i(x) = F_k(x) + w_i + <V_i, x - x_i>,
 
@@ -22,18 +21,19 @@ Along a path of length L in the graph from i to k, the rows imply
 
     |V_i| <= c3 L,      |w_i| <= c3 L^2 / 2.
 
-These boxes are redundant, but they give the solver the scale of the variables. The program is equivalent to the
-original one. Rows and variables are scaled by powers of two, to radii and boxes between 1 and 2. This scaling is exact.
+These boxes are redundant but tell the solver the scale of the variables. The program is equivalent to the original
+program. Rows and variables are scaled by powers of two to obtain radii and boxes between 1 and 2. This scaling is
+exact.
 
 If a root is at a small distance s from a finite bound of the coordinate, its variables are relative to its projection
-onto the bound. The projection replaces x_i above, and gamma_i = w_i + s_i Gamma_ij with the signed distance s_i. The
-Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints of the bound remain rows, or boxes
-of V_i.
+onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i Gamma_ij with the signed
+distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints from the bound
+remain rows, or boxes for V_i.
 
-The forest reflects the length scales of the sample. There are five levels, from 1e-3 down by factors of 1000. At each
-level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point is the
-representative of the finest cluster that the point does not represent. Distances are in units of sqrt(c1/c3). At this
-distance, c3 D^2/2 is comparable with c1.
+The forest reflects the length scales of the sample. There are five levels, which decrease from 1e-3 by factors of 1000.
+At each level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point
+is the representative of the finest cluster that the point does not represent. Distances are in units of sqrt(c1/c3). At
+this distance, c3 D^2/2 is comparable with c1.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from steinkit.sample import Floats, Integers
 NEAR = 1e-3
 _FINER = 1e-3
 _LEVELS = 5
-_ROUNDING = 1e-12  # margin by which redundant boxes remain redundant
+_ROUNDING = 1e-12  # margin that keeps redundant boxes redundant
 
 Terms = list[tuple[Integers, float | Floats]]
 
@@ -79,7 +79,7 @@ class Forest:
 
     @cached_property
     def lineage(self) -> Integers:
-        """Each point and its ancestors, shape (n, depth).
+        """Each point and its ancestors, an array of shape (n, depth).
 
         A row contains the point, its parent, its grandparent and so on, followed by -1.
         """
@@ -91,7 +91,7 @@ class Forest:
 
 @dataclass(frozen=True, eq=False)
 class RelativeProgram(CoordinateProgram):
-    """The program of one coordinate in relative variables.
+    """Program of one coordinate in relative variables.
 
     Attributes
     ----------
@@ -108,9 +108,9 @@ class RelativeProgram(CoordinateProgram):
     forest: Forest
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g_j, shape (n,), and its gradient, shape (n, d).
+        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d).
 
-        Both are rounded to double precision.
+        Both results are rounded to double precision.
         """
         w, *V = (y * self.units).reshape(-1, self.n_points)
         slopes = np.column_stack(V)
@@ -125,17 +125,14 @@ class RelativeProgram(CoordinateProgram):
 
 @dataclass(frozen=True, eq=False)
 class RelativeForm:
-    """Programs of coordinates with a common forest."""
+    """Programs of coordinates that share a forest."""
 
     program: SteinProgram
     forest: Forest
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the common rows.
-
-        These are the rows of the edges and those of |gamma| <= c1 and |Gamma| <= c2.
-        """
+        """Matrix and radii of the shared rows: edges, |gamma| <= c1, |Gamma| <= c2."""
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
@@ -146,7 +143,7 @@ class RelativeForm:
             rows.add(np.full(len(i), c.gradient), self._slope(i, coordinate))
         return rows.assemble()
 
-    # infinite radii do not restrict, and infinite entries do not give valid bounds
+    # infinite radii impose no restrictions, and infinite entries do not yield valid bounds
     @np.errstate(over="ignore", invalid="ignore")
     def coordinate(self, j: int) -> RelativeProgram:
         """Return the linear program of coordinate j."""
@@ -175,7 +172,7 @@ class RelativeForm:
         )
 
     def _boxes(self) -> Floats:
-        """Return the boxes without bounds of the support, shape (d + 1, n)."""
+        """Return boxes of shape (d + 1, n) that ignore bounds of the support."""
         c, child = self.program.factors, self.forest.parent >= 0
         # this is a sum of lengths
         reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)
@@ -185,10 +182,10 @@ class RelativeForm:
         return box
 
     def _objective(self, j: int) -> tuple[Floats, Floats]:
-        """Return the objective and bounds of its errors, each of shape (n (d + 1),).
+        """Return the objective and its error bounds, each of shape (n (d + 1),).
 
         The terms of a point are added to the coefficients of the point and of all its ancestors. Double-double
-        arithmetic is used, because large terms of close points may cancel.
+        arithmetic is used because large terms of close points may cancel.
         """
         n, dim = self.program.n_points, self.program.dim
         high, low = (part.reshape(dim + 1, n) for part in self.program.objective(j))
@@ -208,7 +205,7 @@ class RelativeForm:
         return total, double_double.error_of_high((total, rest), sizes)
 
     def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
-        """Add those rows of the edges (i, k) that can bind."""
+        """Add the rows of the edges (i, k) that can bind."""
         points, c = self.program.points, self.program.factors
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
@@ -228,7 +225,7 @@ class RelativeForm:
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
         """Add the constraints of a finite bound of coordinate j.
 
-        They are boxes where possible.
+        The constraints are added as boxes where possible.
         """
         points, forest, c = self.program.points, self.forest, self.program.factors
         inward = points[:, j] - bound
@@ -295,7 +292,7 @@ class RelativeForm:
 
 @dataclass(frozen=True, eq=False)
 class OwnForm:
-    """One-dimensional form of one coordinate of a loose program."""
+    """One-dimensional form of a coordinate of a loose program."""
 
     form: SteinProgram | RelativeForm
 
@@ -315,9 +312,9 @@ AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
     """Return the form of each coordinate.
 
-    The form is relative if points are close to each other or to a bound. Otherwise, it is the program itself. Two
+    The form is relative if points are close to each other or to a bound. Otherwise, the form is the program itself. Two
     points are close if their distance is less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the
-    same rows of edges share one form. The forms are cached in the program.
+    same edge rows share one form. The forms are cached in the program.
     """
     key, share = ("forms", near), NEAR if near is None else near
     if key not in program.known:
@@ -338,7 +335,7 @@ def _forms(program: SteinProgram, share: float) -> list[SteinProgram | RelativeF
 
 
 def find_forest(program: SteinProgram, nearness: float) -> Forest:
-    """Choose the parents of points that are closer than `nearness` to other points.
+    """Choose the parents of points that lie within `nearness` of other points.
 
     The levels are processed one after another.
     """
@@ -366,8 +363,8 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
     """Return the representative of the cluster of each member.
 
-    If the representative of the coarser cluster belongs to the cluster, it is used. Otherwise, it is the point closest
-    to the mean.
+    If the representative of the coarser cluster belongs to the cluster, this point is used. Otherwise, the
+    representative is the point closest to the mean.
     """
     cluster = label[members]
     size = np.bincount(cluster)
@@ -381,7 +378,7 @@ def _central_points(points: Floats, label: Integers, members: Integers, represen
 
 
 def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
-    """Return the forest with points near a bound of coordinate j projected onto it.
+    """Return the forest with points near a bound of coordinate j projected.
 
     Points are projected if they are closer to the bound than to their parent.
     """

@@ -1,9 +1,9 @@
-"""Stein programs, which are linear programs for the coordinates of the target.
+"""Stein programs: one linear program per coordinate of the target.
 
 The graph Stein discrepancy of a weighted sample (x_i, q_i), i = 1..n, with scores s is a supremum over functions g. The
-functions are represented by their values and gradients at the points. With the L1 norm on points, the problem separates
-into one linear program per coordinate j, in the variables gamma_i = g_j(x_i) and Gamma_ik = d_k g_j(x_i) (equations (6)
-and (7) of [1]_):
+functions are represented by their values and gradients at the points. If distances between points are measured in the
+L1 norm, the problem separates into one linear program per coordinate j, in the variables gamma_i = g_j(x_i) and
+Gamma_ik = d_k g_j(x_i) (equations (6) and (7) of [1]_):
 
     maximise   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij)
     subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and for every edge (i, l) of the graph, D = ||x_i - x_l||_1:
@@ -12,18 +12,18 @@ and (7) of [1]_):
                |gamma_i - gamma_l - <Gamma_i, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
                |gamma_i - gamma_l - <Gamma_l, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3
 
-The omitted rows cannot bind. The boxes imply the rows of the first two kinds. The Taylor rows follow from
-|gamma_i - gamma_l| <= c2 D, which holds by row or by box, and |<Gamma, x_i - x_l>| <= c2 D. A finite bound b of
+The omitted rows cannot bind. The boxes imply the omitted rows of the first two kinds. The Taylor rows follow from
+|gamma_i - gamma_l| <= c2 D, which is implied by a row or a box, and |<Gamma, x_i - x_l>| <= c2 D. A finite bound b of
 coordinate j adds, with a = |x_ij - b| (equation (8) of [1]_),
 
                |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
 
-where the last constraint is added only for 0 < a < 4 c2/c3. The rows of the edges are common to all coordinates and are
-built once.
+where the last constraint is added only for 0 < a < 4 c2/c3. The edge rows are shared by all coordinates and are built
+once.
 
 If all edges are too long to add rows, as in hundreds of dimensions, the points are independent of each other.
-Derivatives in directions other than j then do not occur in the constraints and in the objective. They are set to zero
-and omitted.
+Derivatives in directions other than j then occur neither in the constraints nor in the objective. These derivatives are
+set to zero and omitted.
 
 A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
 
@@ -54,12 +54,12 @@ from steinkit.errors import UsageError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
 
-_CERTAINLY = 1.0 + 1e-9  # margin for the selection of edges by stored lengths before the lengths are recomputed
+_CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before the lengths are recomputed
 
 
 @dataclass(frozen=True)
 class SteinFactors:
-    """Stein factors (c1, c2, c3), which are bounds of Stein functions.
+    """Stein factors (c1, c2, c3), which are bounds on Stein functions.
 
     The factors bound g, its gradient, and the Lipschitz constant of its gradient.
     """
@@ -70,7 +70,7 @@ class SteinFactors:
 
     @classmethod
     def of(cls, factors: tuple[float, float, float]) -> SteinFactors:
-        """Validate three numbers (c1, c2, c3)."""
+        """Validate the three numbers (c1, c2, c3)."""
         expected = "three positive numbers (c1, c2, c3)"
         c = real_numbers(factors, "stein_factors", expected)
         if c.shape != (3,) or not (np.isfinite(c).all() and (c > 0).all()):
@@ -80,23 +80,23 @@ class SteinFactors:
 
     @property
     def value_reach(self) -> float:
-        """Distance 2 c1/c2 from which the boxes imply the Lipschitz rows of g."""
+        """Distance 2 c1/c2 at which the boxes begin to imply the Lipschitz rows of g."""
         return 2.0 * self.value / self.gradient
 
     @property
     def gradient_reach(self) -> float:
-        """Distance 2 c2/c3 from which the boxes imply the Lipschitz rows of the gradient."""
+        """Distance 2 c2/c3 at which boxes imply the Lipschitz rows of the gradient."""
         return 2.0 * self.gradient / self.smoothness
 
     @property
     def taylor_reach(self) -> float:
-        """Distance 4 c2/c3 from which the Taylor rows cannot bind."""
+        """Distance 4 c2/c3 at which the Taylor rows cease to bind."""
         return 4.0 * self.gradient / self.smoothness
 
     def taylor_radius(self, distance: float | Floats) -> Floats:
         """Return the radius c3 D^2 / 2 of the Taylor rows.
 
-        The order of the products avoids D^2, which may underflow.
+        The order of the products avoids computing D^2, which may underflow.
         """
         distance = np.asarray(distance)
         return self.smoothness * (0.5 * distance) * distance
@@ -104,10 +104,10 @@ class SteinFactors:
 
 @dataclass(frozen=True, eq=False)
 class SteinProgram:
-    """The d linear programs of a sample.
+    """The d linear programs for a sample.
 
     The programs are defined by the given doubles, with weights in double-double precision. All quantities that are
-    computed from them have bounds of their rounding errors.
+    computed from the programs have bounds on their rounding errors.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class SteinProgram:
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix A and radii r of the rows of the edges, shared by all coordinates."""
+        """Matrix A and radii r of the edge rows, which all coordinates share."""
         require_time("the programs were set up")
         c = self.factors
         if self.is_loose:
@@ -213,14 +213,14 @@ class SteinProgram:
         return replace(self, points=points, scores=scores, graph=unjoined(self.n_points), bounds=bounds)
 
     def nearer(self, distance: Floats, reach: float) -> Integers:
-        """Return the edges that may be shorter than a reach.
+        """Return the edges that may be shorter than a given reach.
 
-        Rounding errors are included.
+        The selection allows for rounding errors.
         """
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """Return bounds of the errors of radii c2 D, c3 D or c3 D^2 / 2.
+        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2.
 
         The distance D is a sum of d differences.
         """
@@ -229,15 +229,15 @@ class SteinProgram:
 
     @property
     def _lengths_rounding(self) -> float:
-        """Relative error of the square of a length and of a few operations on it."""
+        """Relative error of a squared length after a few operations."""
         return (2 * self.dim + 8) * UNIT_ROUNDOFF
 
     def objective(self, j: int) -> Pair:
-        """Return the objective of coordinate j as double-doubles, shape (n (d + 1),).
+        """Return the n (d + 1) objective coefficients of coordinate j as double-doubles.
 
-        The coefficients are q_i s_ij of gamma_i and q_i of Gamma_ij. With a diffusion operator, they are q_i drift_ij
-        of gamma_i and q_i a_jk(x_i) of Gamma_ik. The products keep double-double precision, because large ones may
-        cancel.
+        The coefficient of gamma_i is q_i s_ij, and that of Gamma_ij is q_i. With a diffusion operator, the coefficient
+        of gamma_i is q_i drift_ij, and that of Gamma_ik is q_i a_jk(x_i). The products keep double-double precision
+        because large products may cancel.
         """
         weights = self.weights, np.zeros(self.n_points) if self.weights_low is None else self.weights_low
         high, low = np.zeros((2, self.dim + 1, self.n_points))
@@ -251,7 +251,7 @@ class SteinProgram:
 
     @property
     def trivial_bounds(self) -> Floats:
-        """Upper bounds of the optima for any graph, shape (d,).
+        """Upper bounds on the d optima for any graph.
 
         The bounds are rounded up.
 
@@ -268,7 +268,7 @@ class SteinProgram:
     def coordinate(self, j: int) -> CoordinateProgram:
         """Return the linear program of coordinate j.
 
-        A loose program has derivatives in direction j only.
+        A loose program contains only derivatives in direction j.
         """
         if self.is_loose:
             return self.alone(j).coordinate(0)
@@ -340,7 +340,7 @@ class Rows:
     def assemble(
         self, matrix: sparse.csr_array | None = None, radii: Floats | None = None
     ) -> tuple[sparse.csr_array, Floats]:
-        """Return the matrix and the radii, appended to given ones if there are any."""
+        """Return the matrix and radii, appended to the given arrays if any."""
         above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
         blocks, radii_above = [above, *self.blocks], np.empty(0) if radii is None else radii
         kept = [block for block in blocks if block.shape[0]]

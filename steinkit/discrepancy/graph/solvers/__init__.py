@@ -1,7 +1,7 @@
-"""Solvers of the Stein programs, all with the same signature.
+"""Solvers for the Stein programs, all with the same signature.
 
-A solver takes a `SteinProgram` and `Settings`, and returns one `Candidate` per coordinate. Candidates may be
-inaccurate, because the certificate bounds the optimum from any candidate. The function `solver_named` returns the
+A solver takes a `SteinProgram` and `Settings`, and returns one `Candidate` per coordinate. Candidates may be inaccurate
+because the certificate provides bounds on the optimum from any candidate. The function `solver_named` returns the
 solver with a given name.
 """
 

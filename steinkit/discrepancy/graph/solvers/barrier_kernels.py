@@ -1,9 +1,9 @@
-"""Compiled steps of a primal-dual barrier method for rows |v_i| <= 1.
+"""Compiled steps of a primal-dual barrier method with rows |v_i| <= 1.
 
 Each step is a single pass over the rows.
 
 A row has the value v, the slacks s+ = 1 - v and s- = 1 + v, and the multipliers z+, z- > 0. On the central path, s z =
-omega mu on both sides, with weights omega of mean one. For the change dv of the rows in a Newton step and target
+omega mu on both sides, where the weights omega have mean one. For the change dv of the rows in a Newton step and target
 products c,
 
     dz+ = (c+ + z+ dv) / s+ - z+,        dz- = (c- - z- dv) / s- - z-.
@@ -47,7 +47,7 @@ class Targets(NamedTuple):
 @with_twin(barrier_rows.newton_weights)
 @array_kernel
 def newton_weights(interior: Interior, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s-, and return the gap, which is the sum of s z."""
+    """Set the weights z+/s+ + z-/s-, and return the gap (the sum of s z)."""
     s_up, s_low, z_up, z_low = interior
     gap = 0.0
     for i in range(len(weights)):
@@ -59,7 +59,7 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 @with_twin(barrier_rows.affine_gap)
 @array_kernel
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest step towards zero products (the predictor).
+    """Return the gap after the longest predictor step (towards zero products).
 
     The result is NaN if the change is NaN. With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual
     (u - 1)). Over both sides of a row, the sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times
@@ -86,8 +86,8 @@ def mehrotra_targets(
 ) -> None:
     """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
-    The changes dv and dz are those of the predictor. Their product, which is the second-order term, is clipped to
-    +-omega bound.
+    The changes dv and dz are the changes in the predictor step. Their product, which is the second-order term, is
+    clipped to +-omega bound.
     """
     s_up, s_low, z_up, z_low = interior
     for i in range(len(change)):
@@ -105,9 +105,9 @@ def mehrotra_targets(
 @with_twin(barrier_rows.step_lengths)
 @array_kernel
 def step_lengths(interior: Interior, change: Floats, targets: Targets) -> tuple[float, float]:
-    """Return the longest feasible primal and dual steps, at most 1.
+    """Return the longest feasible primal and dual steps, capped at 1.
 
-    Both are NaN if the change is not finite. Divisions are computed only for rows that shorten a step.
+    Both steps are NaN if the change is not finite. Divisions are computed only for rows that shorten a step.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     primal, dual = TINY, TINY
@@ -172,9 +172,9 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 @with_twin(barrier_rows.advance)
 @array_kernel
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
-    """Take a step with primal and dual lengths.
+    """Take a step with the given primal and dual lengths.
 
-    Row values and slacks move by the primal length, and multipliers by the dual length.
+    Row values and slacks move by the primal length; multipliers move by the dual length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(len(change)):

@@ -1,8 +1,8 @@
 """NumPy versions of `barrier_kernels`, with bit-for-bit identical results.
 
-The functions are used for small programs until the kernels are compiled. Sums are accumulated from the first row to the
-last. To compare two ratios, the kernels compare products, which avoids divisions. The step lengths are therefore
-recomputed by the same comparisons for the rows that may determine them.
+These functions are used for small programs until the compiled kernels are available. Sums are accumulated from the
+first row to the last. The compiled kernels compare ratios by comparing products, which avoids divisions. The step
+lengths are therefore recomputed by the same comparisons for the rows that may determine them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from steinkit.sample import Floats
 TINY = 1e-300
 RESOLVED = 1e-9
 """Slacks above this value are recomputed from the row value, which stops the accumulation of rounding errors."""
-_NEARLY = 1.0 - 1e-12  # the number differs from 1 by more than the rounding error of a product or quotient
+_NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding error of a product or quotient
 
 Rows = Sequence[Floats]
 
 
 def newton_weights(interior: Rows, weights: Floats) -> float:
-    """Set the weights z+/s+ + z-/s-, and return the gap, which is the sum of s z."""
+    """Set the weights z+/s+ + z-/s-, and return the gap (the sum of s z)."""
     s_up, s_low, z_up, z_low = interior
     weights[:] = (z_up * s_low + z_low * s_up) / (s_up * s_low)
     return _sum(z_up * s_up + z_low * s_low)
 
 
 def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest step towards zero products (the predictor)."""
+    """Return the gap after the longest predictor step (towards zero products)."""
     s_up, s_low, z_up, z_low = interior
     primal, dual = _lengths(change, s_up, s_low, (s_up, change), (s_low, -change))
     first, second = _sum((z_up - z_low) * change), _sum(weights * change * change)
@@ -54,9 +54,9 @@ def mehrotra_targets(
 
 
 def step_lengths(interior: Rows, change: Floats, targets: Rows) -> tuple[float, float]:
-    """Return the longest primal and dual steps, at most 1.
+    """Return the longest primal and dual steps, capped at 1.
 
-    Both are NaN if the change is not finite.
+    Both steps are NaN if the change is not finite.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     if not np.isfinite(change).all():
@@ -89,9 +89,9 @@ def gondzio_targets(
 
 
 def advance(rows: Floats, interior: Rows, change: Floats, targets: Rows, lengths: tuple[float, float]) -> None:
-    """Take a step with primal and dual lengths.
+    """Take a step with the given primal and dual lengths.
 
-    Row values and slacks move by the primal length, and multipliers by the dual length.
+    Row values and slacks move by the primal length; multipliers move by the dual length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     z_up += dual * ((c_up + z_up * change) / s_up - z_up)
@@ -119,7 +119,7 @@ def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
 def _lengths(
     change: Floats, s_up: Floats, s_low: Floats, up: tuple[Floats, Floats], low: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """Return the longest steps, at most 1, given the products before and after."""
+    """Return the longest steps, capped at 1, from the products before and after."""
     by_up, by_low = change / s_up, -change / s_low
     from_up, from_low = 1.0 - up[1] / up[0], 1.0 - low[1] / low[0]
     shortest = np.flatnonzero(_may_be_largest(np.fmax(by_up, by_low)) | _may_be_largest(np.fmax(from_up, from_low)))
@@ -134,6 +134,6 @@ def _lengths(
 
 
 def _may_be_largest(values: Floats) -> NDArray[np.bool_]:
-    """Return True for entries that no preceding entry clearly exceeds."""
+    """Return a mask of entries that no preceding entry clearly exceeds."""
     before = np.fmax.accumulate(np.concatenate([[TINY], values[:-1]]))
     return np.asarray(values >= _NEARLY * before)

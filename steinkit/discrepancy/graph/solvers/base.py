@@ -1,4 +1,4 @@
-"""Settings, candidates, and the loop over coordinates, for all solvers."""
+"""Settings, candidates, and the loop over coordinates, shared by all solvers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True)
 class Settings:
-    """Stopping rules and resources of a solver.
+    """Stopping rules and resources for a solver.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Settings:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds left before the deadline, at least 0."""
+        """Return the seconds left before the deadline, or 0 after the deadline."""
         return max(0.0, self.deadline - time.monotonic())
 
     @property
@@ -90,7 +90,7 @@ class Candidate:
 
     @cached_property
     def proof(self) -> Certificate:
-        """Certified bounds from `y` and `p`."""
+        """Certified bounds computed from `y` and `p`."""
         return certify(self.program, self.y, self.p)
 
 
@@ -131,7 +131,7 @@ def closed_form(program: CoordinateProgram, solver: str) -> Candidate:
 
 
 def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
-    """Return the zero candidate, for a solver that was given no time."""
+    """Return the zero candidate for a solver that was given no time."""
     return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
 
 
@@ -152,8 +152,8 @@ def side_by_side(
     """Apply `work` to the tasks in threads and return the results in order.
 
     The function `done` is called after each task. If an exception occurs, including KeyboardInterrupt,
-    `Settings.interrupted` is set. This stops the other tasks, and the exception propagates. NumPy warnings are
-    suppressed, because the certificate rejects values that overflow in a solver.
+    `Settings.interrupted` is set. The other tasks then end, and the exception propagates. NumPy warnings are suppressed
+    because the certificate rejects values that overflow in a solver.
     """
 
     def quietly(task: Task) -> Done:

@@ -1,23 +1,24 @@
 """Solver `chain`, an interior point method for one dimension.
 
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
-almost everywhere. Among a million edges, only a few thousand have controls that differ from those of the preceding
-edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control. The
-restricted program is again that of a chain, with a few thousand nodes. Its solution is feasible for the full program
-except for the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a dual point of
-the full program by the costate recursion, with forces phi and kappa on the controls of every edge. Sharing controls
-widens the bracket only where forces of both signs occur in a block. With w = c3 h/2, and if no omitted row is violated,
+almost everywhere. Among a million edges, only a few thousand have controls that differ from the controls of the
+preceding edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control.
+The restricted program is again a chain program, with a few thousand nodes. Its solution satisfies all rows of the full
+program except possibly the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a
+dual point of the full program through the costate recursion, with forces phi and kappa on the controls of every edge.
+Sharing controls widens the bracket only where forces of both signs occur in a block. With w = c3 h/2, and if no omitted
+row is violated,
 
     upper bound - optimum of the restricted program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
 
 The blocks with the largest terms and the blocks with violated rows are split until the bracket of the full program is
-narrow enough. This method is column aggregation with its error bounds [1]_. For small samples, or if too many blocks
-are needed, every edge has its own controls.
+narrow enough. This method is known as column aggregation with error bounds [1]_. If the sample is small or too many
+blocks are required, every edge has its own controls.
 
 The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
 length. The target products omega mu of the rows of an edge are proportional to h, and those of a node are proportional
-to the mean h of its two edges. The central path then approximates that of the continuous problem, and the number of
-iterations is nearly independent of n.
+to the mean h of its two edges. The central path then approximates the central path of the continuous problem, and the
+number of iterations is nearly independent of n.
 
 References
 ----------
@@ -54,14 +55,14 @@ from steinkit.discrepancy.graph.solvers.interior_point import Solution
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
-_LEAST_WEIGHT = 0.03  # smallest barrier weight of a row before normalization
-_CORRECTORS = interior_point.Correctors(1)  # a Riccati recursion costs only two passes over the rows
+_LEAST_WEIGHT = 0.03  # smallest barrier weight of any row before normalization
+_CORRECTORS = interior_point.Correctors(1)  # a Riccati recursion costs no more than two passes over the rows
 _NO_FORCES = np.empty(0)
 _SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
-_RESOLVED = 1e-13  # precision of the row of the far bound in double precision, relative to the largest gamma there
-_MANY = 1000  # number of points per requested digit from which blocks are used
-_FIRST_BLOCKS = 100  # number of initial blocks by length, and again by number of points
-_PARTS = 8  # number of parts of a block that is split
+_RESOLVED = 1e-13  # relative precision of the far bound's row in double precision, in units of the largest gamma there
+_MANY = 1000  # smallest number of points per requested digit for which blocks are used
+_FIRST_BLOCKS = 100  # number of initial blocks of equal length, and of equal number of points
+_PARTS = 8  # number of parts into which a block is split
 _MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
 _NEXT_TOLERANCE = 0.03  # relative to the current bracket
@@ -72,12 +73,12 @@ _SOLVED, _LOST, _EXCEEDED, _LEFT, _MOST_MARGIN = 0.3, 0.2, 0.1, 0.8, 1e-5
 
 
 class ChainSystem:
-    """Newton systems of a chain.
+    """Newton systems for a chain.
 
     The class implements `interior_point.NewtonSystem`.
 
-    The objective is scaled so that the initial multipliers are at most one. The radius of the row of the far bound is
-    at least the resolution of double precision. The certificate uses the exact radius.
+    The objective is scaled to make all initial multipliers at most one. The radius of the far bound's row is at least
+    the resolution of double precision, but the certificate uses the exact radius.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class ChainSystem:
         Divisor of the objective.
     """
 
-    @np.errstate(over="ignore", invalid="ignore")  # the interior point method stops at values that are not finite
+    @np.errstate(over="ignore", invalid="ignore")  # the interior point method stops if values are not finite
     def __init__(self, chain: Chain, progress: Any, lag: Floats | None = None, push: Floats | None = None) -> None:
         n = len(chain.kind)
         box, far_radius = np.maximum(chain.box, _SMALLEST_BOX * chain.c1), chain.far_radius
@@ -136,7 +137,7 @@ class ChainSystem:
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
         """Return the objective and an upper bound.
 
-        The rows are feasible up to rounding errors.
+        The rows are satisfied up to rounding errors.
         """
         lower, upper = float(np.einsum("i,i", rows, self.start)), self.upper_bound(multipliers)
         self.progress.set_postfix_str(f"bracket {relative_width(lower, upper):.0e}", refresh=False)
@@ -154,7 +155,7 @@ class ChainSystem:
         return self._rounded._replace(**{name: getattr(self._rounded, name) / self.scale for name in weights})
 
     def solve(self, settings: Settings) -> interior_point.Solution:
-        """Solve to the tolerance if possible."""
+        """Solve the program to the tolerance if possible."""
         return interior_point.solve(self, settings, _CORRECTORS)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -163,7 +164,7 @@ class ChainSystem:
         return variables_of(chain, solution.rows), self.multipliers(chain, solution).ravel()
 
     def multipliers(self, chain: Chain, solution: interior_point.Solution) -> Floats:
-        """Return the multipliers of the rows of the chain, shape (n, 5)."""
+        """Return the multipliers of the chain's rows as an array of shape (n, 5)."""
         p = self.scale * solution.multipliers.reshape(-1, ROWS)
         p[:, 0] *= chain.box / self.blocks.box
         return p
@@ -180,7 +181,7 @@ def variables_of(chain: Chain, rows: Floats) -> Floats:
 
 
 def _length_weights(length: Floats) -> Floats:
-    """Return barrier weights of the rows by edge length, shape (n, 5).
+    """Return the barrier weights of the rows, which depend on edge lengths.
 
     Their mean is one.
     """
@@ -198,7 +199,7 @@ def _length_weights(length: Floats) -> Floats:
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve a one-dimensional program.
 
-    The graph of the program and `coordinates` are not used.
+    The program's graph and the argument `coordinates` are ignored.
 
     Raises
     ------
@@ -218,7 +219,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
 
 def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Candidate:
-    """Solve with separate controls for every edge."""
+    """Solve the program with separate controls for every edge."""
     system = ChainSystem(form.chain, progress)
     solution = system.solve(settings)
     y, p = system.candidate(form.chain, solution)
@@ -226,7 +227,7 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
 
 
 def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candidate | None:
-    """Solve with controls that are shared in blocks.
+    """Solve the program with controls that are shared within blocks.
 
     The result is None if too many blocks are required.
     """
@@ -258,7 +259,7 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
 
 
 class AggregatedSystem(ChainSystem):
-    """Newton systems of a chain with controls that are shared in blocks of edges.
+    """Newton systems for a chain with controls shared within blocks of edges.
 
     Parameters
     ----------
@@ -286,10 +287,7 @@ class AggregatedSystem(ChainSystem):
         super().__init__(self.short, progress, lag=shears[1], push=weights[2:])
 
     def upper_bound(self, multipliers: Floats) -> float:
-        """Return an upper bound of the restricted program.
-
-        It is used as the stopping criterion.
-        """
+        """Return an upper bound on the restricted optimum, for the stopping rule."""
         return float(blocks_bound(self.blocks, multipliers))
 
 
@@ -314,7 +312,7 @@ class _Unfolded:
         self._upper = 0.0
 
     def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
-        """Set y and p, and return the relative width of their bracket.
+        """Set y and p, and return the relative width of the resulting bracket.
 
         The width is not rounded outwards.
         """
@@ -341,13 +339,13 @@ class _Unfolded:
 
 
 def _sizes(ends: Integers) -> Integers:
-    """Return the numbers of nodes of the blocks."""
+    """Return the number of nodes in each block."""
     return np.diff(ends, prepend=-1)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _first_ends(chain: Chain) -> Integers:
-    """Return the ends of the initial blocks, which are short in nodes and in length."""
+    """Return the ends of the initial blocks, which have few nodes and are short."""
     n = len(chain.kind)
     is_end = np.zeros(n, dtype=bool)
     count = max(1, n // _FIRST_BLOCKS)

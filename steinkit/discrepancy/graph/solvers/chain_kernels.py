@@ -1,25 +1,25 @@
-"""Compiled kernels of solver `chain`: Riccati recursion and blocks of edges.
+"""Compiled kernels for solver `chain`: Riccati recursion and edge blocks.
 
-The state of a node is (gamma, Gamma). The residuals a and e of the edge into it are controls. The recursion runs
+The state of a node is (gamma, Gamma). The residuals a and e of the edge into the node are controls. The recursion runs
 backwards. The cost of the nodes ahead is a quadratic function of the state,
 
     1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
 
-An edge consists of three elementary steps. From its far end, they are the control e (Gamma' = chord - half e, half = c3
-h/2), the shear gamma' = gamma + h chord, and the control a (chord = Gamma + half a). A block of edges with shared
-controls (see `chain`) has additional shears of length d before and after, and half = c3 (h + 2d)/2. The updates contain
-no subtractions:
+An edge consists of three elementary steps. Starting from the far end, these steps are the control e (Gamma' = chord -
+half e, half = c3 h/2), the shear gamma' = gamma + h chord, and the control a (chord = Gamma + half a). A block of edges
+with shared controls (see `chain`) has additional shears of length d before and after, and half = c3 (h + 2d)/2. The
+updates contain no subtractions:
 
     shear       r <- r + h
     control     of weight w:   q = w + half^2 s,  R = q + half^2 P r^2:   P <- P q/R,  r <- r w/q,  s <- s w/q
     chord row   s <- s + weight/c2^2
     node boxes  s <- s + w1 + r^2 P w0/(P + w0),  r <- r P/(P + w0),  P <- P + w0.
 
-The result is the Schur complement of the tridiagonal block system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
+The result is the Schur complement of the block tridiagonal system, P (1, r)(1, r)' + s (0, 1)(0, 1)', in factored form.
 
-Further kernels aggregate the edges of a block and evaluate the result. Let t_k be the length of a block before its k-th
-edge, let S_k be the sum of the squared lengths up to that edge, and let X_k be the sum of h_j t_j. Then shared controls
-(a, e) lead from (gamma, Gamma) to
+Other compiled kernels aggregate the edges of a block and evaluate the result. Let t_k be the length of a block before
+its k-th edge, let S_k be the sum of the squared lengths up to that edge, and let X_k be the sum of h_j t_j. Then the
+shared controls (a, e) map (gamma, Gamma) to
 
     Gamma_k = Gamma + (c3/2) t (a - e),      gamma_k = gamma + t Gamma + (c3/2) ((X + S) a - X e),      t = t_(k+1).
 """
@@ -40,7 +40,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
-"""Numbers per node: the gains of control a on gamma and Gamma, 1/R and w/R, and then those of control e."""
+"""Number of gains per node: for control a, the gains on gamma and Gamma, 1/R and w/R; then the same for control e."""
 
 
 class Blocks(NamedTuple):
@@ -74,7 +74,7 @@ class Blocks(NamedTuple):
 
 @array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimize over a control that changes the slope by `half`.
+    """Minimize the cost over a control that changes the slope by `half`.
 
     Return P, r, s and 1/R.
     """
@@ -87,7 +87,7 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
 
 @array_kernel
 def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
-    """Set `gains`, shape (8n,), from the weights of the rows, shape (5n,).
+    """Set `gains` of shape (8n,) from the row weights of shape (5n,).
 
     A free start stores P, r and s. A start from a bound stores the inverse of P r^2 + s.
     """
@@ -132,9 +132,9 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
     """Set `change` to B dx, where (B'WB) dx = b + B'force.
 
-    The arrays have shape (5n,), and the work array `feed` has shape (2n,). The backward pass propagates the linear cost
-    (p0, p1) and stores the constant part of the controls, or of the starts, in `feed`. The forward pass follows the
-    chain under the controls and computes the rows.
+    All arrays have shape (5n,) except the work array `feed`, which has shape (2n,). The backward pass propagates the
+    linear cost (p0, p1) and stores the constant part of the controls or starts in `feed`. The forward pass applies the
+    controls along the chain and computes the rows.
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
     p0, p1, is_lagged = 0.0, 0.0, len(lag) > 0
@@ -150,7 +150,7 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
             p0, p1 = 0.0, 0.0
             continue
         half = 0.5 * c3 * (step[i] + 2.0 * (lag[i] if is_lagged else 0.0))
-        if is_lagged:  # a product with zero would add latency
+        if is_lagged:  # multiplying by zero would add latency
             p1 += lag[i] * p0
         own = start[row + 3] + force[row + 3]
         e = own - half * p1
@@ -205,10 +205,10 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
 
 @array_kernel
 def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
-    """Aggregate the edges of the blocks that end at the nodes `ends`, shape (m,).
+    """Aggregate the edges of the m blocks that end at the nodes `ends`.
 
-    Set `shears`, shape (2, m), to the lengths h and d. Add the coefficients of gamma, Gamma, a and e in the objective
-    to `weights`, shape (4, m).
+    Set `shears` of shape (2, m) to the lengths h and d. Add the coefficients of gamma, Gamma, a and e in the objective
+    to `weights` of shape (4, m).
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0
@@ -236,9 +236,9 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
 
 @array_kernel
 def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats) -> None:
-    """Set y, shape (2n,), to the controls of all edges from the rows of the blocks.
+    """Set y to the controls of all edges, given the rows of the blocks.
 
-    Set `worst`, shape (m,), to the largest row value of the nodes of each block.
+    The array `worst` is set to the largest row value among the nodes of each block.
     """
     kinds, step, c1, c2 = chain.kind, chain.step, chain.c1, chain.c2
     gamma, slope = 0.0, 0.0
@@ -273,12 +273,12 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
 
 @array_kernel
 def blocks_bound(blocks: Blocks, p: Floats) -> float:
-    """Return an upper bound of the restricted optimum, up to rounding errors.
+    """Return an upper bound on the restricted optimum, up to rounding errors.
 
     The multipliers have shape (5m,).
     """
     kinds, step, lag, box, start, c2, c3, far, far_radius = blocks
-    total, value, slope = 0.0, 0.0, 0.0  # the cost, and the forces on gamma and Gamma
+    total, value, slope = 0.0, 0.0, 0.0  # the cost and the forces on gamma and Gamma
     if far >= 0.0:
         total = abs(p[2])
         value = (start[2] - p[2]) / far_radius

@@ -1,8 +1,8 @@
 """Solver `cvxpy`, which calls HiGHS or another LP solver through CVXPY.
 
 The LP solvers receive the linear programs of solver `highs`, which are the scaled dual in relative variables and then
-the program itself. Scaling is necessary. In the values and gradients of g, the radii D^2/2 are smaller than the
-absolute tolerances of the solvers. For 100 draws or more in one dimension, the solution would give no useful lower
+the program itself. The programs must be scaled. In the values and gradients of g, the radii D^2/2 are smaller than the
+absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution would not yield a useful lower
 bound.
 """
 
@@ -31,7 +31,7 @@ _TIME_LIMITS = {"HIGHS": "time_limit", "CLARABEL": "time_limit", "OSQP": "time_l
 
 
 def require_solver(solver: str) -> None:
-    """Check that CVXPY has an installed solver of this name ("" for HiGHS).
+    """Check that CVXPY can call a solver with this name ("" for HiGHS).
 
     Raises
     ------
@@ -40,13 +40,13 @@ def require_solver(solver: str) -> None:
     """
     known = sorted(cp.installed_solvers())
     if (solver.upper() or _DEFAULT) not in known:
-        raise UsageError(f"CVXPY has no installed solver {solver!r}; choose one of {', '.join(known)}")
+        raise UsageError(f"CVXPY does not find an installed solver named {solver!r}; choose one of {', '.join(known)}")
 
 
 def solve(
     program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None, solver: str = ""
 ) -> list[Candidate]:
-    """Solve the given coordinates with an LP solver of CVXPY ("" for HiGHS)."""
+    """Solve the given coordinates with an LP solver via CVXPY ("" for HiGHS)."""
     name = solver.upper() or _DEFAULT
     label = f"cvxpy:{name}" if solver else "cvxpy"
     if np.isfinite(settings.deadline) and name not in _TIME_LIMITS:
@@ -56,13 +56,13 @@ def solve(
         )
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
-    with warnings.catch_warnings():  # outside the worker threads, because warning filters are global
-        warnings.simplefilter("ignore")  # the solution may be inaccurate, but the certificate bounds the error
+    with warnings.catch_warnings():  # set outside the worker threads because warning filters are global
+        warnings.simplefilter("ignore")  # the solution may be inaccurate, but the certificate provides an error bound
         return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """Solve one coordinate as solver `highs` does, through CVXPY."""
+    """Solve one coordinate with CVXPY, in the same way as solver `highs`."""
     notes: list[str] = []
     run = partial(_run, solver=solver, notes=notes)
     found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)
@@ -74,8 +74,8 @@ def _run(
 ) -> highs.Point:
     """Solve a linear program with CVXPY.
 
-    Return the column values and the row multipliers, or zeros if there are none. The options apply only to HiGHS. If a
-    solver exceeds its time limit, it is abandoned.
+    Return the column values and the row multipliers, or zeros if the solver returns none. The options apply only to
+    HiGHS. A solver that exceeds its time limit is abandoned.
     """
     (lower, upper), nothing = program.rows, (np.zeros(len(program.cost)), np.zeros(len(program.rows[0])))
     x = cp.Variable(len(program.cost), bounds=list(program.columns))

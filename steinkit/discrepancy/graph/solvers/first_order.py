@@ -1,4 +1,4 @@
-"""Solver `first_order`, the restarted reflected Halpern PDHG method.
+"""Solver `first_order`: the restarted reflected Halpern PDHG method.
 
 Each program max b'y, |A y| <= r, |y| <= u is equivalent to the saddle point problem
 
@@ -56,18 +56,18 @@ from steinkit.sample import Floats
 
 _SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within single precision
 _RELAXATION = 1.6  # lambda in (0, 2); the projection (lambda = 1) takes four times as many sweeps
-_NEAR = 1e-2  # distance below which points have relative variables, because the method stalls on short edges
+_NEAR = 1e-2  # distance below which points have relative variables because the method stalls on short edges
 _CHECK_EVERY = 50  # number of iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
 
-_ETA = 0.99  # the value is below one to allow for rounding errors
-# restart if the residual is below the first fraction of its initial value, or below the second and increasing
+_ETA = 0.99  # less than one to allow for rounding errors
+# restart if the residual is below the first fraction of its initial value, or below the second and growing
 _SUFFICIENT, _NECESSARY = 0.4, 0.8
 _LONGEST, _YOUNG = 0.36, 200  # restart after this fraction of all iterations, but not before this number
 
-_MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess of the repair, in units of the tolerance
-# the larger number limits the sweeps of a repair, which are usually about twenty
+_MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess after repair, in units of the tolerance
+# the larger number limits the sweeps per repair; about twenty are usual
 _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5
 _SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the rounding allowance of the certificate
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
@@ -115,7 +115,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
     """Return True if the bracket hardly shrank while the iterations doubled.
 
-    The result is also True after too many iterations.
+    The result is also True if the iteration limit is reached.
     """
     now, gap = history[-1]
     before = [earlier for iterations, earlier in history if 2 * iterations <= now]

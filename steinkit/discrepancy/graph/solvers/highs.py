@@ -4,10 +4,10 @@ The dual of max b'y, |A y| <= r, |y| <= u is
 
     minimise r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
 
-and y is the multiplier of its rows. The interior point method IPX of HiGHS solves the dual, without crossover to a
-vertex. If the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10. After that, the
-dual simplex method solves the primal program with feasibility tolerances of 1e-10. The certificate determines when to
-stop, and the status that HiGHS reports is not used.
+and y is the multiplier of its rows. The HiGHS interior point method, IPX, solves the dual without crossover to a
+vertex. If the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10. If the bracket
+is still too wide, the dual simplex method solves the primal program with feasibility tolerances of 1e-10. The stopping
+decision depends only on the certificate, and the status that HiGHS reports is ignored.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def solve_coordinate(
 ) -> Candidate:
     """Solve one coordinate.
 
-    Slower methods are applied as long as the bracket is wider than the tolerance.
+    Slower methods are tried while the bracket is wider than the tolerance.
 
     Parameters
     ----------
@@ -118,10 +118,10 @@ def solve_coordinate(
 
 
 def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, tolerance: float) -> Point:
-    """Compute a candidate (y, p) by IPX on the scaled dual program.
+    """Compute a candidate (y, p) by running IPX on the scaled dual program.
 
-    IPX measures feasibility in absolute terms. The rows are scaled by r^(-1/2), because the radii D^2/2 of close points
-    are smaller than any tolerance. A scale of 1/r would give coefficients that HiGHS rejects. The vector b and the
+    IPX measures feasibility in absolute terms. The rows are scaled by r^(-1/2) because the radii D^2/2 of close points
+    are smaller than any tolerance. A scale of 1/r would produce coefficients that HiGHS rejects. The vector b and the
     costs are scaled to order one. For points at a distance of 1e-4, this scaling narrows the bracket from 1e-2 to 1e-8.
     """
     m, n = program.matrix.shape
@@ -146,7 +146,7 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
 def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> Point:
     """Compute a candidate (y, p) by the dual simplex method.
 
-    The method solves the primal program, with ranged rows.
+    The method solves the primal program with ranged rows.
     """
     lp = LinearProgram(
         matrix=program.matrix.tocsc(),
@@ -161,7 +161,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 def run_highs(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
     """Solve with HiGHS, and return the column values and the row multipliers.
 
-    The status is ignored. The result is zero if there is no solution.
+    The status is ignored. The results are zero if there is no solution.
     """
     spend_header()
     lp = highspy.HighsLp()
@@ -189,7 +189,7 @@ def run_highs(program: LinearProgram, options: dict[str, Any], settings: Setting
     highs.passModel(lp)
     highs.setOptionValue("threads", 1)
     if highs.run() == highspy.HighsStatus.kError:
-        # HiGHS has one thread pool per process, and it rejects a number of threads that differs from the first one.
+        # HiGHS has one thread pool per process and rejects any thread count other than the one set first.
         highs.setOptionValue("threads", 0)
         highs.run()
     solution = highs.getSolution()
@@ -200,7 +200,7 @@ def run_highs(program: LinearProgram, options: dict[str, Any], settings: Setting
 
 
 class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
-    """A HiGHS instance that disables output before its constructor.
+    """HiGHS instance that disables output before the constructor runs.
 
     Otherwise, the constructor prints a header.
     """
@@ -213,12 +213,12 @@ class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
 
 @cache
 def spend_header() -> None:
-    """Keep the header of HiGHS out of standard output.
+    """Keep the HiGHS header out of standard output.
 
     The function must be called before a process creates its first instance.
 
-    Since highspy 1.16, the constructor prints a header before any option can be set. This also occurs when CVXPY only
-    reads the value of infinity. HiGHS prints the header once per process. An instance that logs to the null device
+    Since highspy 1.16, the constructor prints a header before any option can be set. The header also appears if CVXPY
+    only reads the value of infinity. HiGHS prints the header once per process. An instance that logs to the null device
     consumes the header, but an instance without output does not.
     """
     _LogsNowhere()

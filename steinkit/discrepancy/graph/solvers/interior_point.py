@@ -5,19 +5,19 @@ All constraints, including the boxes, are scaled to rows |B x| <= 1:
     maximise b'x   subject to   -1 <= B x <= 1,
     minimise 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
 
-The point x = 0 is strictly feasible. The dual also has a strictly feasible start, because the boxes can balance any b.
+The point x = 0 is strictly feasible. The dual also has a strictly feasible start because the boxes can balance any b.
 With the slacks s+ = 1 - B x and s- = 1 + B x, and weights omega of mean one, the central path is s z = omega mu in
 every row. A Newton step with target products c solves
 
     (B' W B) dx = b + B'(c-/s- - c+/s+),      W = z+/s+ + z-/s-,
 
 which a `NewtonSystem` provides. An iteration [1]_ consists of a predictor, a corrector and, while the step is short, a
-few of Gondzio's correctors [2]_. The predictor has c = 0. The corrector has c = sigma mu omega plus the second-order
+few of Gondzio's correctors [2]_. The predictor uses c = 0. The corrector uses c = sigma mu omega plus the second-order
 term of the predictor, with sigma = (mu_affine/mu)^3. Gondzio's correctors move products that are far from the central
 path back towards it.
 
-Every iteration bounds the optimum from both sides, and the method stops once the bracket is narrow enough. These bounds
-ignore rounding errors. The certificate computes the reported bounds.
+Every iteration computes lower and upper bounds on the optimum, and the method stops once the bracket is narrow enough.
+These bounds ignore rounding errors. The reported bounds are computed by the certificate.
 
 References
 ----------
@@ -42,17 +42,17 @@ from steinkit.sample import Floats
 _FIRST_MU = 0.3
 _LEAST_SIGMA, _MOST_SIGMA = 1e-6, 0.5
 _STEP_FRACTION = 0.995
-_LONG_STEP = 0.9  # step length from which no further corrector is computed
-_WORTHWHILE = 0.02  # smallest gain in the sum of step lengths for which a corrector is accepted
+_LONG_STEP = 0.9  # step length above which no additional corrector is computed
+_WORTHWHILE = 0.02  # smallest gain in the sum of the step lengths for which a corrector is accepted
 _SHORTEST_STEP = 1e-5
 _MOST_ITERATIONS = 100
-# relative gaps above which bounds are not computed; the second is in units of the goal
+# relative gaps above which bounds are not computed; the second gap is in units of the goal
 _FAR, _FAR_FROM_GOAL = 0.1, 10.0
 _SHARE_OF_TOLERANCE, _MOST_MARGIN = 0.8, 1e-5  # the goal leaves a margin for the rounding allowance of the certificate
 
 
 class Correctors(NamedTuple):
-    """Parameters of Gondzio's correctors.
+    """Parameters for Gondzio's correctors.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Solution:
 def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> Solution:
     """Follow the central path until the bracket is narrow enough.
 
-    The method also stops if its steps become too short.
+    The method also stops if the steps become too short.
     """
     state = _State(system, settings)
     best_rows, best_multipliers, multipliers = state.rows.copy(), system.start.copy(), np.empty_like(state.rows)
@@ -161,7 +161,7 @@ def solve(system: NewtonSystem, settings: Settings, correctors: Correctors) -> S
 
 
 class _State:
-    """Row values, slacks, multipliers and work arrays of an iteration."""
+    """Row values, slacks, multipliers and work arrays for an iteration."""
 
     def __init__(self, system: NewtonSystem, settings: Settings) -> None:
         self.system, self.settings = system, settings
@@ -178,7 +178,7 @@ class _State:
         self.weigh()
 
     def weigh(self) -> float:
-        """Set the weights of the rows and return the relative duality gap."""
+        """Set the row weights and return the relative duality gap."""
         self.gap = float(barrier.newton_weights(self.interior, self.weights))
         return self.gap / (self.gap + float(np.einsum("i,i", self.rows, self.system.start)))
 
@@ -212,7 +212,7 @@ class _State:
         return max(lengths) > _SHORTEST_STEP
 
     def _correct(self, lengths: tuple[float, float], centre: float, correctors: Correctors) -> tuple[float, float]:
-        """Lengthen a short step by Gondzio's correctors, and return the step lengths."""
+        """Lengthen a short step with Gondzio's correctors; return the step lengths."""
         most, longer_by, times, lowest, highest = correctors
         interval = lowest * centre, highest * centre
         for _ in range(most):
@@ -225,7 +225,7 @@ class _State:
             )  # fmt: skip
             self.system.step(self.force, self.trial)
             longer = barrier.step_lengths(self.interior, self.trial, self.trial_targets)
-            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # this is also False for NaN
+            if not sum(longer) > sum(lengths) + _WORTHWHILE:  # this condition is also False for NaN
                 break
             lengths = longer
             self.change, self.trial = self.trial, self.change

@@ -1,6 +1,6 @@
-"""List of solvers, and the rules by which solver `auto` chooses among them.
+"""List of solvers, and the rules that solver `auto` uses to choose a solver.
 
-Every solver is a module of this package with a function
+Every solver is a module in this package with a function
 
     solve(program, settings, coordinates=None) -> list of Candidate.
 
@@ -12,10 +12,10 @@ Solver `auto` applies these rules. In one dimension, `chain` is the fastest solv
 dimensions, `block` certifies brackets of 1e-6. For large samples and wide brackets in three dimensions, `first_order`
 is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and `first_order` reaches
 1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by `block` for small samples and by
-`highs` for others.
+`highs` for other samples.
 
-If a solver leaves a bracket wider than the tolerance, the next solver continues, and the better bounds of both are
-kept. The result lists every solver that contributed.
+If the bracket from one solver is wider than the tolerance, the next solver continues, and the better of the two bounds
+is kept on each side. The result lists every solver that contributed.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ PORTION = 8
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
-# Largest numbers of floating point operations per factorization for `block`, in up to three dimensions and in more
+# Largest numbers of floating-point operations per factorization for `block`, in up to three dimensions and in more
 # dimensions.
 _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
 # In three dimensions, `first_order` precedes `block` if the product of the operations and the tolerance exceeds the
 # first number (2000 draws at 0.1, 5000 draws at 0.01). With a time limit, it also precedes `block` if the operations
 # exceed the second number.
 _MUCH_WORK, _LONG_WORK = 5e7, 1e9
-_EARLY = 0.3  # fraction of the remaining time for a solver that runs before another one
-# largest numbers of points in one dimension for the solvers after `chain`
+_EARLY = 0.3  # fraction of the remaining time for a solver that runs before another solver
+# largest numbers of points in one dimension for solvers that run after `chain`
 _LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A named solver of Stein programs.
+    """Named solver for Stein programs.
 
     Attributes
     ----------
@@ -125,17 +125,17 @@ SOLVERS: dict[str, Solver] = {
         ),
         Solver(
             "highs",
-            "Programs that no other solver solves to the tolerance: HiGHS solves the dual program.",
+            "Programs that no other solver can solve to the tolerance: HiGHS applied to the dual program.",
             "highs",
         ),
         Solver("cvxpy", "Independent checks: any LP solver that CVXPY supports, `cvxpy:NAME`.", "cvxpy"),
     )
 }
-"""Solvers by name, in the order of the documentation."""
+"""Solvers by name, in the order used in the documentation."""
 
 
 def _solve_in_turn(program: SteinProgram, settings: Settings, asked: Sequence[int]) -> list[Candidate]:
-    """Solve coordinates by successive solvers until every bracket is narrow enough."""
+    """Solve coordinates with successive solvers until the brackets are narrow."""
     answers: dict[int, Candidate] = {}
     solvers = _in_turn(program, settings)
     while left := [j for j in asked if j not in answers or answers[j].proof.gap > settings.tolerance]:
@@ -187,20 +187,20 @@ def _early(settings: Settings) -> Settings:
 
 
 def _continued(first: Candidate, second: Candidate) -> Candidate:
-    """Combine the bounds of two successive solvers, and note the change of solver."""
+    """Combine the bounds from two successive solvers, and note the change."""
     note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
 
 def solver_choices() -> str:
-    """Return the accepted names of solvers as text."""
+    """Return the accepted solver names as text."""
     return alternatives([*SOLVERS, "cvxpy:NAME"])
 
 
 def solver_named(name: str) -> Solver:
     """Return the solver with a given name.
 
-    The name "cvxpy:NAME" selects an LP solver of CVXPY.
+    The name "cvxpy:NAME" selects an LP solver via CVXPY.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def solver_named(name: str) -> Solver:
         hint = did_you_mean(base, tuple(SOLVERS))
         raise UsageError(f"unknown solver {name!r}{hint}; choose {solver_choices()}")
     if solver.module:
-        module = solver.implementation()  # this raises import errors before the computation
+        module = solver.implementation()  # raises import errors before the computation begins
         if base == "cvxpy":
             module.require_solver(backend)
     return replace(solver, backend=backend)

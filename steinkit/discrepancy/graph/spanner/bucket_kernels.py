@@ -1,9 +1,9 @@
-"""Compiled kernels of the greedy spanner, which processes pairs in buckets.
+"""Compiled kernels for the greedy spanner, which processes pairs in buckets.
 
-The kernels filter and insert pairs. The filter returns those pairs of a bucket for which no fast search finds a path.
-Points are in the order of their `Boxes`. Points form a *cluster* if they are close in the graph, compared with the
-lengths of the bucket. They share a search from the center of the cluster. Every pair is processed with the cluster of
-its first point. The remaining pairs are inserted one by one.
+The kernels filter and insert pairs. The filter returns the pairs in a bucket for which no fast search finds a path.
+Points are ordered by their `Boxes`. Points form a *cluster* if they are close in the graph, compared with the lengths
+of the bucket. The pairs of a cluster share a search from its center. Every pair is processed with the cluster of its
+first point. The remaining pairs are inserted one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
 
-SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster than several narrow ones
+SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster than several narrow searches
 HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directed searches extend
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
@@ -52,7 +52,7 @@ class Boxes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Data common to all buckets.
+    """Data that are shared by all buckets.
 
     The fields are the coordinates (d, n), the boxes, the dilation, the rounding margin and the stop flag. If
     ``stop[0]`` becomes true, kernels return unfinished results, which the caller discards.
@@ -81,8 +81,8 @@ class Scratch(NamedTuple):
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
     """Return bounds on the distances between the points of two boxes.
 
-    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as for
-    distances. Because rounding is monotone, the bounds hold for rounded distances.
+    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as distances.
+    Because rounding is monotone, the bounds hold for rounded distances.
     """
     least = most = 0.0
     for k in range(len(low)):
@@ -189,7 +189,7 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets within reach of a search, and return the remaining number.
+    """Remove the targets within reach of a search; return the number remaining.
 
     If the search starts outside the cluster, it is directed to the box of the cluster. A greedy search is followed by a
     search for shortest paths.
@@ -249,7 +249,7 @@ def filter_block(
     patience: int,
     room: int,
 ) -> tuple[Integers, Floats, float]:
-    """Return the pairs of a block for which no fast search finds a path.
+    """Return the pairs in a block for which no fast search finds a path.
 
     They are the pairs u < v with begin <= u < end and a length in (lower, upper]. The clusters have the given radius in
     the graph, which is less than half of `lower`. For pairs that are not joined through the center, a search starts
@@ -257,7 +257,7 @@ def filter_block(
     upper limit is lowered. Return the pairs, their lengths and the limit.
     """
     n = problem.columns.shape[1]
-    reach = 1.0 + HASTE * (problem.dilation - 1.0)  # of shared searches, in units of the longest length
+    reach = 1.0 + HASTE * (problem.dilation - 1.0)  # extent of shared searches, in units of the longest length
     pairs, lengths, count = np.empty((room + n, 2), np.int64), np.empty(room + n), np.int64(0)
     shared, own, goals = new_frontier(graph), new_frontier(graph), Goals(np.empty(n), np.zeros(n, np.bool_))
     low, high = np.empty(len(problem.columns)), np.empty(len(problem.columns))
@@ -320,9 +320,9 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark the joined pairs among those `awaited` at `node` as settled.
+    """Mark the joined pairs among the pairs `awaited` at `node` as settled.
 
-    A single search examines all of them.
+    A single search examines all of these pairs.
     """
     limit, is_open = goals
     factor = problem.dilation * (1.0 - problem.margin)
@@ -361,7 +361,7 @@ def insert_in_order(
 ) -> Flags:
     """Apply the greedy rule to pairs in order.
 
-    Pairs with a distance in the graph above the dilation times their length are linked. The entries
+    A pair is linked if its distance in the graph exceeds the dilation times its length. The entries
     ``incident[first[x]:first[x + 1]]`` are the indices of the pairs at x, ascending. Return a mask of the linked pairs.
     """
     n, n_pairs = len(graph.start), len(lengths)

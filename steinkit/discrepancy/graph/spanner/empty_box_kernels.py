@@ -1,4 +1,4 @@
-"""Compiled kernels of the greedy spanner in the plane.
+"""Compiled kernels for the greedy spanner in the plane.
 
 Only pairs with an empty box are examined. The module `greedy` proves that these pairs are sufficient.
 """
@@ -31,9 +31,9 @@ RUN = 128
 def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
     """List the pairs i < j with an empty closed box.
 
-    The points are sorted by x and then y. Return the number of pairs. It exceeds ``len(pairs)`` if there are too many
-    pairs, or if ``stop[0]`` is true. The array `runs` contains y with each group of `RUN` neighbours sorted, padded by
-    infinities. The two values nearest to y_i determine whether a group contains pairs with i.
+    The points are sorted by x and then y. Return the number of pairs. The number exceeds ``len(pairs)`` if there are
+    too many pairs or if ``stop[0]`` is true. The array `runs` contains y with each group of `RUN` neighbors sorted and
+    is padded with infinities. The two values nearest to y_i determine whether a group contains pairs with i.
     """
     n, count = len(x), 0
     for i in range(n):
@@ -78,11 +78,11 @@ def has_path(
     weight: float,
     frontier: Frontier,
 ) -> bool:
-    """Return True if a path from u to v within the first limit exists.
+    """Return True if a path from u to v exists within the first limit.
 
     All shorter pairs must already be joined. It is therefore sufficient to reach a point w for which the path length
     plus the dilation times the distance from w to v is within the limit. Nodes are settled once, in order of the path
-    length plus `weight` times the distance to v. With weight 1, all paths are found, and v is labelled if there is a
+    length plus `weight` times the distance to v. With weight 1, all paths are found, and v is labeled if there is a
     path within the second limit.
     """
     reach, furthest = limits
@@ -128,9 +128,10 @@ def insert_empty_boxes(
 ) -> tuple[NDArray[np.bool_], bool]:
     """Apply the greedy rule to pairs in order.
 
-    Pairs with a distance in the graph above the dilation times their length are linked. Return a mask of the linked
-    pairs, and True if the mask is complete. The mask is incomplete if a distance equals the limit up to `slack`, or if
-    ``stop[0]`` is true. A search that is directed to the other end finds most existing paths within a few links.
+    A pair is linked if its distance in the graph exceeds the dilation times its length. Return a mask of the linked
+    pairs, and a flag that is True if the mask is complete. The mask is incomplete if a distance equals the limit up to
+    `slack`, or if ``stop[0]`` is true. A search that is directed to the other end finds most existing paths within a
+    few links.
     """
     frontier, linked = new_frontier(graph), np.zeros(len(lengths), np.bool_)
     for c in range(len(lengths)):

@@ -1,10 +1,10 @@
 """Graphs on the points of a sample, and their dilation.
 
-A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. Its dilation is the largest ratio
-of the length of the shortest path in G to the distance, over all pairs of points. The graph is called a t-spanner if
-its dilation is at most t. The graph Stein discrepancy of a t-spanner is at least that of the complete graph, and at
-most 2 t^2 times as large (Proposition 6 of [1]_). Therefore, the edges of a sparse spanner can replace all n (n - 1) /
-2 pairs.
+A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. Its dilation is the largest ratio,
+over all pairs of points, of the length of the shortest path in G to the distance between the points. The graph is
+called a t-spanner if its dilation is at most t. The graph Stein discrepancy of a t-spanner is at least the discrepancy
+of the complete graph and at most 2 t^2 times as large (Proposition 6 in [1]_). Therefore, the edges of a sparse spanner
+can replace all n (n - 1) / 2 pairs.
 
 References
 ----------
@@ -35,7 +35,7 @@ MOST_COMPLETE_PAIRS = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An undirected graph on the points of a sample.
+    """Undirected graph on the points of a sample.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Graph:
         return len(self.edges)
 
     def to_networkx(self) -> networkx.Graph:
-        """Convert to a NetworkX graph.
+        """Convert this graph to a NetworkX graph.
 
         Returns
         -------
@@ -112,7 +112,7 @@ def unjoined(n_points: int) -> Graph:
 def sorted_graph(points: DrawsLike) -> Graph:
     """Join consecutive points of a one-dimensional sample.
 
-    This graph has dilation 1, so its discrepancy equals that of the complete graph (Algorithm 2 of [1]_).
+    This graph has dilation 1, so its discrepancy equals that of the complete graph (Algorithm 2 in [1]_).
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def sorted_graph(points: DrawsLike) -> Graph:
 
 
 def join_neighbours(points: Floats) -> Graph:
-    """Return the sorted graph of validated points, shape (n, d)."""
+    """Return the graph that joins consecutive validated points."""
     n, dim = points.shape
     if dim != 1:
         raise InputError(f"expected points of dimension 1, got dimension {dim}; use greedy_spanner")
@@ -153,7 +153,7 @@ def join_neighbours(points: Floats) -> Graph:
 
 
 def complete_graph(points: DrawsLike) -> Graph:
-    """Join all pairs of points, in lexicographic order.
+    """Join all pairs of points in lexicographic order.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def complete_graph(points: DrawsLike) -> Graph:
 
 
 def join_all_pairs(points: Floats) -> Graph:
-    """Return the complete graph of validated points, shape (n, d)."""
+    """Return the complete graph on validated points of shape (n, d)."""
     n = len(points)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:
@@ -198,7 +198,7 @@ def join_all_pairs(points: Floats) -> Graph:
 
 
 def edge_lengths(points: Floats, edges: Integers) -> Floats:
-    """Return the distances between the ends of edges, shape (m,).
+    """Return the distance between the two ends of each of m edges.
 
     The lengths are bit-for-bit identical to those in `greedy_spanner`.
     """
@@ -291,7 +291,7 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
 
 
 def _norm(differences: Iterable[Floats]) -> Floats:
-    """Return the L1 norm of vectors given by coordinate.
+    """Return the L1 norms of vectors that are stored by coordinate.
 
     The norm is rounded as in the compiled kernel `distances_run`.
     """

@@ -1,15 +1,15 @@
-"""Exact greedy spanner, with memory proportional to its size.
+"""Exact greedy spanner with memory proportional to its size.
 
 **In the plane**, only pairs with an empty box need to be examined. In the L1 norm, a point k in the closed box spanned
 by i and j lies between them: d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are
-shorter than (i, j) and precede it. Paths of dilation t join the ends of both pairs, and the concatenated path has
+shorter than (i, j) and precede it. Paths with dilation t join the ends of both pairs, and the concatenated path has
 dilation t for (i, j). Therefore, (i, j) is not an edge. For points in general position, about n log n of the n (n -
 1)/2 pairs have an empty box.
 
 *Rounding.* A pair with a non-empty box is joined by a chain of pairs with empty boxes. Rounding errors can affect the
-decision only if a link of the chain is a tie. A tie is a pair that is joined by a path of t times its length up to
-`slack`, which exceeds all rounding errors of the sums. All pairs are examined if there is a tie, as on lattices, or if
-the closest points are so close that rounding errors may change the order of the lengths.
+decision only if a link of the chain is a tie. A tie is a pair joined by a path with a length equal to t times its own
+length up to `slack`, a tolerance that exceeds all rounding errors in the sums. All pairs are examined if there is a
+tie, as on lattices, or if rounding errors may change the order of the lengths because some points are very close.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from steinkit.sample import Floats, Integers
 
 
 def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: NDArray[np.bool_]) -> Graph | None:
-    """Build the greedy spanner of points in the plane from pairs with empty boxes.
+    """Build the greedy spanner in the plane from pairs with empty boxes.
 
     The result is None if pairs with other boxes may be edges, if too many pairs have an empty box, or if ``stop[0]`` is
     true.
@@ -74,7 +74,7 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
 def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     """List all pairs i < j with an empty box, and some other pairs, in order.
 
-    The result is None if there are too many.
+    The result is None if there are too many pairs.
     """
     rank = np.lexsort(points.T[::-1])
     x, y = np.ascontiguousarray(points[rank].T)
@@ -89,12 +89,12 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
 
 
 _NEAREST = 6.0  # average number of pairs per point in the first bucket, which is sufficient to connect most points
-_GROWTH = 4.0  # ratio of the numbers of pairs of successive buckets
+_GROWTH = 4.0  # ratio of the numbers of pairs in successive buckets
 _PAIRS_PER_POINT = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # number of points per box
 MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # number of parts of a bucket that threads filter in parallel
-_POINTS_PER_BLOCK = 750  # smallest number of points per part, because blocks should contain clusters
+_POINTS_PER_BLOCK = 750  # smallest number of points per part because blocks should contain clusters
 # Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a
 # dilation below t.
 _CLUSTER_RADIUS = 0.4
@@ -118,7 +118,7 @@ def greedy_spanner(
         for all pairs i < j in the order of (d(i, j), i, j):
             add the edge (i, j) if the distance between its ends in the current graph exceeds t d(i, j).
 
-    The greedy spanner is unique, and it is one of the sparsest and lightest spanners known [1]_.
+    The greedy spanner is unique and is one of the sparsest and lightest spanners known [1]_.
 
     Parameters
     ----------
@@ -155,22 +155,23 @@ def greedy_spanner(
     are quantiles of sampled distances. There are about 3 n pairs in the first bucket, and four times as many pairs in
     each further bucket [2]_. Each bucket is processed in two steps:
 
-    1. *filter*: most pairs are already joined in the graph of the shorter edges, which does not change in this step.
+    1. *filter*: most pairs are already joined in the graph of the shorter edges, and this graph does not change during
+      the step.
        Boxes around neighboring points select the pairs with lengths in the bucket. Points that are close in the graph
        share one search from their center, which certifies whole boxes of other points. For the remaining pairs, a
        search starts from each point, or from the other ends if that requires fewer searches.
-    2. *insertion*: the remaining pairs are sorted and processed by the definition, with a bidirectional search that
-       stops at t d(i, j). If the search becomes long, a single search from one end settles all pairs of this end in the
+    2. *insertion*: the remaining pairs are sorted and processed as in the definition, with a bidirectional search that
+      stops at t d(i, j). If the search becomes long, a single search from one end settles all pairs of this end in the
        bucket.
 
     For points in two or three dimensions, the time increases slightly faster than n. The worst case is O(n^2 d). A
-    value of t close to 1 gives more edges, up to all pairs, and takes longer. The memory is O(n d + m) for m edges,
-    plus 64 n pairs.
+    value of t close to 1 yields more edges, up to all pairs, and increases the computing time. The memory is O(n d + m)
+    for m edges, plus 64 n pairs.
 
-    The distance of i and j in the graph, i < j, is defined as the smallest floating-point sum of edge lengths along a
-    path from i to j. All other computations certify a pair only with a relative margin of more than 32 n machine
-    epsilons, and this sum decides all other pairs. The edges are therefore the same on every machine and for any number
-    of threads.
+    For i < j, the distance between i and j in the graph is defined as the smallest floating-point sum of edge lengths
+    along a path from i to j. Other computations decide a pair only if the relative margin exceeds 32 n machine
+    epsilons. All remaining pairs are decided by this sum. The edges are therefore the same on every machine and for any
+    number of threads.
 
     References
     ----------
@@ -194,7 +195,7 @@ def greedy_spanner(
 
 
 def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: bool) -> Graph:
-    """Build the greedy spanner of validated points, shape (n, d)."""
+    """Build the greedy spanner on validated points of shape (n, d)."""
     n, dim = points.shape
     if n < 2:
         return unjoined(n)
@@ -273,7 +274,7 @@ def _open_pairs(
 ) -> tuple[Integers, Floats, float]:
     """Filter a bucket.
 
-    Return the remaining pairs in order, their distances, and the upper limit of the bucket.
+    Return the remaining pairs in order, their distances, and the upper limit.
     """
     found = []
     with ThreadPoolExecutor(n_threads) as pool:
@@ -295,7 +296,7 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
     """Return the calls that filter the bucket (lower, upper]."""
     dim, n = problem.columns.shape
     radius = _CLUSTER_RADIUS * min(problem.dilation - 1.0, 1.0) * max(lower, 0.0)
-    patience = 1 if dim <= 4 else 6  # number of open pairs per source below which single searches are faster
+    patience = 1 if dim <= 4 else 6  # number of open pairs per source below which individual searches are faster
     blocks = min(_BLOCKS, max(1, n // _POINTS_PER_BLOCK))
     most = _PAIRS_PER_POINT * n // blocks
     cuts = [k * n // blocks for k in range(blocks + 1)]
@@ -316,7 +317,7 @@ def _chosen(
 
 
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
-    """Build the adjacency lists of edges in order of length.
+    """Build adjacency lists with the edges in order of length.
 
     The list of x has ``spare[x]`` free entries at its end.
     """

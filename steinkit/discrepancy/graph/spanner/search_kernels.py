@@ -1,8 +1,9 @@
-"""Compiled shortest-path searches with a bound.
+"""Compiled shortest-path searches with a distance bound.
 
-The greedy spanner applies them to its current graph. All searches are variants of Dijkstra's algorithm. Adjacency lists
-are sorted by length, so a scan stops at the first link that leads beyond the bound. The labels of a search are stored
-in a `Frontier`. The function `clear` resets it in time proportional to the number of labelled nodes.
+The greedy spanner applies these searches to its current graph. All searches are variants of Dijkstra's algorithm.
+Adjacency lists are sorted by length, so a scan stops at the first link that leads beyond the bound. The labels of a
+search are stored in a `Frontier`. The function `clear` resets the frontier in time proportional to the number of
+labeled nodes.
 
 The heap of a frontier is a binary heap in the arrays ``keys[0:size]`` and ``nodes[0:size]``. If the distance of a node
 decreases, the node is pushed again, and the outdated entry is skipped later.
@@ -28,7 +29,7 @@ class Adjacency(NamedTuple):
     """Adjacency lists of a growing graph.
 
     The links of x are start[x], ..., start[x] + degree[x] - 1, in ascending order of length. The lists have space for
-    further links.
+    additional links.
     """
 
     start: Integers
@@ -66,7 +67,7 @@ class Goals(NamedTuple):
 def new_frontier(graph: Adjacency) -> Frontier:
     """Return an empty frontier.
 
-    Each link is relaxed at most once per search, which bounds the size of the heap.
+    Each link is relaxed at most once per search, which limits the size of the heap.
     """
     n = len(graph.start)
     room = len(graph.to) + 2
@@ -80,7 +81,7 @@ def new_frontier(graph: Adjacency) -> Frontier:
 
 @inner_kernel
 def label(frontier: Frontier, node: int, distance: float) -> None:
-    """Assign a shorter distance to a node, and push the node on the heap."""
+    """Assign a shorter distance to a node, and push the node onto the heap."""
     if frontier.distance[node] == np.inf:
         frontier.touched[frontier.counts[N_TOUCHED]] = node
         frontier.counts[N_TOUCHED] += 1
@@ -111,7 +112,7 @@ def clear(frontier: Frontier) -> None:
 
 @kernel
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
-    """Label all nodes within `reach` of `source` with their distance.
+    """Label all nodes within `reach` of `source` with their distances.
 
     The search stops early once `goal` is settled. If the goal equals the source, there is no goal.
     """
@@ -155,7 +156,7 @@ def search_goals(
     weight: float,
     frontier: Frontier,
 ) -> int:
-    """Close the open goals within their limit of `source`.
+    """Close the open goals that lie within their limits from `source`.
 
     Return the number of the `n_open` goals that remain open. Nodes are settled in the order of the path length plus
     `weight` times the distance to a box that contains all goals. A weight above 1 settles fewer nodes but may find
@@ -199,14 +200,14 @@ def search_goals(
 def search_both_ways(
     graph: Adjacency, u: int, v: int, reach: float, margin: float, budget: int, forward: Frontier, backward: Frontier
 ) -> int:
-    """Compare the distance of u and v with `reach` by a bidirectional search.
+    """Compare the distance between u and v with `reach` in both directions.
 
     The two halves of a path are summed separately, which changes the rounding of the sum. The result is therefore
-    JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. It is EXHAUSTED if `budget`
-    nodes are settled without a decision.
+    JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. The result is EXHAUSTED if
+    `budget` nodes are settled without a decision.
 
-    If a node has no label from the other side, its distance from there is at least that of the nearest unsettled node
-    of that side (`from_u` or `from_v`). The node is skipped if this distance is too large.
+    If a node has no label from the other side, its distance from that side is at least the distance of the nearest
+    unsettled node there (`from_u` or `from_v`). The node is skipped if this distance is too large.
     """
     label(forward, u, 0.0)
     label(backward, v, 0.0)
@@ -252,7 +253,7 @@ def settle_nearest(
 
 @kernel
 def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, key: float, node: int) -> int:
-    """Push an entry on a heap of `size` entries, and return the new size."""
+    """Push an entry onto a heap of `size` entries, and return the new size."""
     hole = size
     while hole > 0:
         parent = (hole - 1) >> 1

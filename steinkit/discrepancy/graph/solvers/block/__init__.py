@@ -1,1 +1,1 @@
-"""Solver `block`, an interior point method with sparse Cholesky factorizations."""
+"""Solver `block`, an interior point method with sparse Cholesky factorization."""

@@ -1,12 +1,12 @@
-"""Compiled kernels of the multifrontal Cholesky factorization of `newton_system`.
+"""Compiled kernels for the multifrontal Cholesky factor in `newton_system`.
 
-Nodes are numbered by their position in the elimination order. A front consists of consecutive nodes, which are its
-columns, and of the later nodes that their elimination changes, which are its rows. A panel contains the columns of L
-that belong to a front. Entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are
-vectorized. Column b of the Schur complement of a front begins at `update[b * below]`. Entries before the diagonal are
-not used. Small products are written as loops, and large products use BLAS.
+Nodes are numbered by their position in the elimination order. The columns of a front are consecutive nodes, and its
+rows are the later nodes that change when these columns are eliminated. A panel contains the columns of L that belong to
+a front. Entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of
+the Schur complement of a front begins at `update[b * below]`. Entries before the diagonal are not used. Small products
+are written as loops, and large products use BLAS.
 
-The kernels are compiled before the first score. They therefore avoid constructs that Numba compiles slowly, such as
+The kernels must be compiled before the first result, so they avoid constructs that Numba compiles slowly, such as
 two-dimensional arrays, `min` and `max`, tuples, and literals as arguments.
 """
 
@@ -22,9 +22,9 @@ from steinkit.runtime.compilation import always_compiled, array_kernel, inner_ar
 from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the elimination of the front
-_PARKED_PIVOT = 1e128  # replaces a pivot that is lost to rounding errors, which fixes the variable
+_PARKED_PIVOT = 1e128  # replaces a pivot that is lost to rounding errors; this fixes the variable
 _COLUMNS, _FEW_COLUMNS = 96, 16  # sizes of the outer and inner column blocks with BLAS products
-_ROWS = 128  # number of rows of a symmetric product that are computed at a time
+_ROWS = 128  # number of rows of a symmetric product computed at a time
 _BLAS_FLOPS = 60_000  # size of the smallest product that uses BLAS
 _KEPT, _FORGOTTEN = np.ones(1), np.zeros(1)
 
@@ -32,7 +32,7 @@ _DOUBLES = types.CPointer(types.float64)
 _gemm = types.ExternalFunction(
     "numba_xxgemm",
     types.intc(
-        types.char, types.char, types.char,  # type of the numbers, and whether either matrix is transposed
+        types.char, types.char, types.char,  # number type, and flags for transposing either matrix
         types.intp, types.intp, types.intp,
         _DOUBLES, _DOUBLES, types.intp, _DOUBLES, types.intp, _DOUBLES, _DOUBLES, types.intp,
     ),
@@ -42,7 +42,7 @@ _MINUS_ONE = np.array([-1.0])
 
 
 class Fronts(NamedTuple):
-    """Fronts of a factorization, in elimination order (children before parents).
+    """Fronts of a factorization in elimination order (children before parents).
 
     Front s has the columns first[s] to first[s + 1] - 1 and the rows rows[rows_start[s]:rows_start[s + 1]], counted in
     nodes. The array `place` contains the position of each row in the front of the parent. The panel starts at
@@ -118,7 +118,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
         Number of pivots that were lost to rounding errors and replaced.
     """
     p = fronts.block
-    held = np.empty(fronts.children.size, np.int64)  # fronts with Schur complements on the stack
+    held = np.empty(fronts.children.size, np.int64)  # fronts that have Schur complements on the stack
     places = np.empty(p * fronts.first[fronts.children.size], np.int64)
     nothing = np.int64(0)
     top = n_held = nothing
@@ -228,9 +228,9 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
 
 @inner_array_kernel
 def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
-    """Set the Schur complement of a front by loops.
+    """Set the Schur complement of a front with loops.
 
-    Three of its columns and four columns of the panel are combined at a time.
+    The loops combine three columns of the complement and four columns of the panel at a time.
 
     Missing columns of the complement repeat the first of the three, and missing columns of the panel are treated as
     zero.
@@ -265,7 +265,7 @@ def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def
 def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-untyped-def]
     """Subtract a, b, c and d times up to four rows with stride `size`.
 
-    Only `count` of the rows exist.
+    Only `count` rows exist.
     """
     second = size if count > 1 else 0
     third = 2 * size if count > 2 else second

@@ -1,8 +1,8 @@
-"""Compiled kernels of the symbolic Cholesky factorization.
+"""Compiled kernels for the symbolic Cholesky factorization.
 
-The elimination of a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column
-j of the factor has the later neighbours of node j and the rows of its children [1]_. A column is merged with its parent
-into one front if both have nearly the same rows.
+Eliminating a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column j of
+the factor has the later neighbours of node j and the rows of its children [1]_. A column is merged with its parent into
+one front if both have nearly the same rows.
 
 References
 ----------
@@ -61,7 +61,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Return the rows below the diagonal of each column of L, and its parent.
+    """Return the rows below the diagonal and the parent of each column of L.
 
     The parent of a root is -1.
 
@@ -123,7 +123,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
         p = parent[j] if parent[j] >= 0 else n
         k = child[p]
         if k >= 0 and column_start[j + 1] - column_start[j] > column_start[k + 1] - column_start[k]:
-            sibling[j], child[p] = k, j  # the longest column is the first in the list
+            sibling[j], child[p] = k, j  # the longest column comes first in the list
         elif k >= 0:
             sibling[j], sibling[k] = sibling[k], j
         else:

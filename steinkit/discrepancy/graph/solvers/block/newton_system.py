@@ -3,13 +3,14 @@
 The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, which are B = [diag(1/r) A
 diag(u); I]. The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are
 coupled only if a row contains both, that is, if an edge of the graph joins them. On the spanner of a sample in the
-plane, the Cholesky factor has a few tens of numbers per column. In three dimensions, it grows faster than n. In more
-dimensions, it is nearly dense.
+plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows faster than n. In
+higher dimensions, it is nearly dense.
 
-The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The order is a
-minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination tree. The order, the
-tree and the positions of the entries depend only on the pattern of the rows. They are computed once and shared by the
-coordinates (`prepare`). They determine the cost of a factorization in advance (`BlockPlan.flops`).
+The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
+eliminated in a minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination
+tree. The order, the tree and the positions of the entries depend only on the pattern of the rows. These structures are
+computed once and shared by the coordinates (`prepare`). They also determine the cost of a factorization in advance
+(`BlockPlan.flops`).
 
 References
 ----------
@@ -51,13 +52,13 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Correctors with longer target steps. They need 13 % fewer solves and 4 % fewer iterations than the default."""
-_ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline, which take about 0.1 s
+"""Correctors with longer target steps. They require 13 % fewer solves and 4 % fewer iterations than the default."""
+_ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline (about 0.1 s)
 
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """Structure of a factorization, which the graph determines.
+    """Structure of a factorization, which is determined by the graph.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Symbolic:
     stack : int
         Largest number of Schur complement entries that are stored at a time.
     flops : float
-        Floating point operations of one factorization.
+        Number of floating-point operations in one factorization.
     """
 
     position: Integers
@@ -96,7 +97,7 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
     front = np.repeat(np.arange(len(first) - 1), np.diff(rows_start))
     keys = np.sort(front * n + rows)
     rows = keys % n
-    # The parent of a front contains its first row. The array `place` locates each row there, among the columns or the
+    # The parent contains the front's first row. The array `place` locates each row there, among the columns or the
     # rows.
     parent = owner[rows[rows_start[front]]]
     among_rows = np.searchsorted(keys, parent * n + rows) - rows_start[parent]
@@ -114,15 +115,15 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
 def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
     """Return the minimum degree order of a graph.
 
-    Entry k is the node that is eliminated k-th.
+    Entry k is the node that is eliminated in step k.
     """
     n = len(starts) - 1
-    if 2 * len(neighbours) >= n * (n - 1):  # the graph is nearly complete, so all orders are about equally good
+    if 2 * len(neighbours) >= n * (n - 1):  # the graph is nearly complete, so all orders cost about the same
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    # SuperLU has no separate function for the order. A factorization that drops most entries is the cheapest way to
-    # obtain it.
+    # SuperLU cannot compute the order without a factorization. A factorization that drops most entries is the cheapest
+    # way to obtain the order.
     decomposition = spilu(
         dominant,
         permc_spec="MMD_AT_PLUS_A",
@@ -194,9 +195,9 @@ class BlockPlan(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """Floating point operations of one factorization.
+        """Number of floating-point operations in one factorization.
 
-        A solution takes ten to thirty factorizations.
+        A solution requires ten to thirty factorizations.
         """
         return max(pattern.symbolic.flops for pattern in self.patterns)
 
@@ -229,12 +230,12 @@ def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
 
     The columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ...
     """
-    require_time("the rows of the programs were analysed")
+    require_time("the rows of the programs were analyzed")
     n_columns = matrix.shape[1]
     given, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     block = n_columns // n_points
     incidence = sparse.csr_array((np.ones(len(columns)), columns % n_points, given), shape=(len(given) - 1, n_points))
-    pairs = sparse.coo_array(incidence.T @ incidence)  # points that have a row in common
+    pairs = sparse.coo_array(incidence.T @ incidence)  # pairs of points that occur in the same row
     apart = pairs.row != pairs.col
     links = sparse.csr_array((pairs.data[apart], (pairs.row[apart], pairs.col[apart])), shape=pairs.shape)
     links.sort_indices()
@@ -252,7 +253,7 @@ def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
 
 
 def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Integers:
-    """Return the order of the rows by their smallest column.
+    """Return the order of the rows, sorted by their smallest column.
 
     Empty rows come last.
     """
@@ -267,13 +268,13 @@ def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Inte
     """Return the positions in the factor where products of two entries are added."""
     parts = [
         kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
-        for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analysed")
+        for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analyzed")
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings) -> Candidate:
-    """Solve one coordinate, given its program and the pattern of its leading rows."""
+    """Solve one coordinate, given its program and its leading rows' pattern."""
     program, pattern = task
     if not len(program.radius):
         return closed_form(program, "block")
@@ -290,7 +291,7 @@ def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings
 
 
 def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
-    """Add the further rows of a matrix to a pattern.
+    """Add the remaining rows of a matrix to a pattern.
 
     These rows must not contain new pairs of columns.
     """
@@ -311,12 +312,12 @@ def _extended(pattern: Pattern, matrix: sparse.csr_array) -> Pattern:
 
 
 class BlockSystem:
-    """Newton systems of one coordinate.
+    """Newton systems for one coordinate.
 
     The class implements `interior_point.NewtonSystem`.
 
-    The rows are those of A in the order of the pattern, followed by the boxes in elimination order. A variable with
-    a box of zero has a zero column.
+    The rows are the rows of A in pattern order, followed by the boxes in elimination order. A variable with a box of
+    zero has a zero column.
 
     Attributes
     ----------
@@ -360,7 +361,7 @@ class BlockSystem:
         kernels.newton_step(self.rows, self.objective, force, fronts, self.panels, self._front, self._x, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return bounds of the optimum from x and multipliers.
+        """Return bounds on the optimum computed from x and multipliers.
 
         The bounds are in units of `scale`. The last rows are x.
         """

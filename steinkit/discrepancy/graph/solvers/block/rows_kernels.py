@@ -1,7 +1,7 @@
-"""Compiled kernels on the rows of a Stein program.
+"""Compiled kernels that operate on the rows of a Stein program.
 
-The kernels compute products with B = [A; I], the matrix B'WB, and bounds. The matrix A is stored by rows. Its columns,
-and all vectors x, are in the elimination order of the factorization.
+The kernels compute products with B = [A; I], the matrix B'WB, and bounds. The matrix A is stored by rows. The columns
+of A and all vectors x follow the elimination order of the factorization.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _solve = cholesky_kernels.solve
 
 
 class SparseRows(NamedTuple):
-    """Sparse matrix by rows.
+    """Sparse matrix stored by rows.
 
-    Row i has the entries starts[i] to starts[i + 1] - 1 of columns and values.
+    Row i consists of the entries starts[i] to starts[i + 1] - 1 of `columns` and `values`.
     """
 
     starts: Integers
@@ -67,7 +67,7 @@ def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-unty
 
 @inner_array_kernel
 def _find(values, low, high, value):  # type: ignore[no-untyped-def]
-    """Return the position of a value in the ascending values[low:high]."""
+    """Return the position of a value in the sorted array values[low:high]."""
     start = low
     while high - low > 1:
         middle = (low + high) // 2
@@ -80,7 +80,7 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 
 @array_kernel
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Assemble H = B' diag(weights) B in the panels, and factorize it.
+    """Assemble H = B' diag(weights) B in the panels, and factorize H.
 
     Return the number of replaced pivots. The factorization is left unfinished if ``stop[0]`` becomes true.
     """
@@ -115,7 +115,7 @@ def newton_step(rows, objective, force, fronts, panels, local, x, change):  # ty
 def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
     """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p|.
 
-    The multipliers are p. The arrays `combined`, shape (N,), and `activity`, shape (m,), are work arrays.
+    The array p contains the multipliers. The work arrays are `combined` of shape (N,) and `activity` of shape (m,).
     """
     value, violation = 0.0, 1.0
     for column in range(x.size):

@@ -15,9 +15,9 @@ weights are determined by ridge regression on the same half. The statistic z is 
 half, divided by its standard error. The halves are then exchanged, which gives a second value of z.
 
 The two values of z are nearly equal because each mean is approximately the scalar product of the feature means of the
-two halves. Their average therefore has a variance near one, and its p-value is computed from Student's t distribution.
-Each half is contiguous within every chain. The standard errors use the longer of the two estimated autocorrelation
-times because either time may be an underestimate.
+two halves. The average of the two values therefore has a variance near one, and its p-value is computed from Student's
+t distribution. Each half is contiguous within every chain. The standard errors use the longer of the two estimated
+autocorrelation times because either time may be an underestimate.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
         n = len(draws.points)
     if draws.is_weighted or n < _FEWEST:
         return None
-    pairs = np.column_stack([np.arange(dim + 1), np.full(dim + 1, dim)])  # index d is the constant 1
+    pairs = np.column_stack([np.arange(dim + 1), np.full(dim + 1, dim)])  # index d refers to the constant 1
     squares = np.column_stack(np.triu_indices(dim))
     if (len(pairs) + len(squares)) * dim * n <= _MOST_VALUES:
         pairs = np.concatenate([pairs, squares])

@@ -14,18 +14,18 @@ e is randomized for each draw.
 
 **Random-scale Metropolis moves** propose x + h v xi, where xi ~ N(0, 1), v is a random coordinate axis or principal
 axis scaled to the spread of the draws, and h is a log-uniform scale. These moves need only the log density, and their
-scales vary by a factor of 100. They can therefore cross edges of the support and reach the narrow and the wide parts of
-a funnel.
+scales vary by a factor of 100. These moves can therefore cross edges of the support and reach the narrow and the wide
+parts of a funnel.
 
 **Group-scale moves** are designed for hierarchical models, where a coordinate t, such as the logarithm of a standard
 deviation, determines the scale of a group of coordinates a. These moves change t and the scale of the group together,
 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
-where b is a fixed slope, and m contains the medians of a or the mean of the group. In the latter case, the number of
-scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from the bound.
-The groups are identified from correlations of log |a - median| with the ranks of t. The moves leave the target
-invariant for every choice of groups.
+where b is a fixed slope, and m contains the medians of a or the mean of the group. If m is the mean of the group, the
+number of scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from
+the bound. The groups are identified from correlations of log |a - median| with the ranks of t. The moves leave the
+target invariant for every choice of groups.
 
 A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
@@ -66,7 +66,7 @@ NODES = 6  # number of Gauss-Legendre nodes for integrating the score along a mo
 
 
 class State(NamedTuple):
-    """Positions (n, d) and log densities (n,) of n chains.
+    """Positions and log densities of n chains.
 
     If only the score is available, the log density of each chain is known up to a constant.
     """
@@ -76,7 +76,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or changes in it if only the score is available.
+    """Log density of a target, or log density changes if only the score is known.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ its test alone would reject the draws with a p-value of at most 0.05. Once one m
 moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a finding about a
 moment replaces a finding about a shape with similar evidence.
 
-Moments describe a coordinate conditional on the others, because a score is the slope of a conditional density. If only
+Moments describe a coordinate conditional on the others because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
 not shifted, so they are not reported. If only the correlation between two coordinates is too weak, each coordinate is
 too wide given the other, but the evidence of an error in their dependence is stronger.
@@ -59,7 +59,7 @@ _KINDS = {
     "location given": Kind.CONDITIONAL_LOCATION,
     "spread given": Kind.CONDITIONAL_SCALE,
 }
-"""Kinds of findings for the kinds of features that have a different name."""
+"""Mapping from kinds of features to kinds of findings with a different name."""
 
 _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
 """Directions for a positive and a negative feature mean. The default is "too narrow" and "too wide"."""
@@ -128,8 +128,8 @@ def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple
     """Return at most five findings, without those that other findings explain.
 
     A finding about all coordinates comes first unless other findings are more significant and at most two of these
-    findings are shapes. A shape along a principal axis is reported only if there is no other finding because a biased
-    coordinate affects every axis.
+    findings are shapes. A biased coordinate affects every axis, so a shape along a principal axis is reported only if
+    there is no other finding.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, 
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """Return the moment of an axis or of all coordinates to report first, if any.
+    """Return a list with the moment about several coordinates to report first.
 
     The list is empty if individual moments are significant and not much smaller.
     """
@@ -263,7 +263,7 @@ def _direction(kind: str, mean: float) -> str:
 
     Let the target be normal with mean zero and covariance S, and let the draws have the mean m and the covariance C.
     Then the mean of t is -S^-1 m, and the mean of 1 + c_j t_j is 1 - (C S^-1)_jj. The mean of c_i t_j + c_j t_i
-    decreases as the correlation of the draws increases.
+    decreases as the correlation in the draws increases.
     """
     positive, negative = _DIRECTIONS.get(kind.removesuffix(" given"), ("too narrow", "too wide"))
     return positive if mean > 0.0 else negative

@@ -1,7 +1,7 @@
 """Test that moves the draws with a Markov kernel that preserves the target.
 
-Let a Markov kernel that leaves the target P invariant move a draw x to y. If x has the distribution P, then y also has
-this distribution, and
+Suppose that a Markov kernel leaves the target P invariant and moves a draw x to y. If x has the distribution P, then y
+also has this distribution, and
 
     E f(y) = E f(x)        for every function f with an expectation under P.
 
@@ -77,13 +77,13 @@ _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 _CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second number
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per computation of autocorrelation times
+_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call that computes autocorrelation times
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and number of moved draws
 _SECONDS = 10.0  # default time limit for evaluating the density
 _PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
 _PROBED, _MANY = 64, 16  # number of draws for timing the density, and the factor for a second timing
 _SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second timing
-_EDGE = 0.005  # the support has an edge if more than this fraction of small moves has zero density
+_EDGE = 0.005  # the support has an edge if more than this fraction of small moves reaches zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
 _PROBED_FOR_EDGE = 200  # number of draws that are moved once to detect an edge if the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
@@ -299,7 +299,7 @@ def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
 def _distinct(draws: Draws, density: Density) -> Draws:
     """Merge equal draws.
 
-    Coarsely rounded draws are first replaced by random points that round to them.
+    Coarsely rounded draws are first replaced by random points that round to the given values.
     """
     points, target = draws.points, density.target
     if draws.is_coarse.any():

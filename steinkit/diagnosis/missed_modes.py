@@ -4,7 +4,7 @@ A Stein discrepancy cannot detect a mode that no draw of a chain came near, but 
 mode. A draw x of another chain is in a missed mode if two conditions hold. First, the density at x is larger than the
 density at a tenth of the chain's own draws. Second, a valley of the density separates x from y, the nearest comparable
 draw of the chain. A draw is comparable if its density is at least half of the density at x, or at least the median
-density over the chain's draws. A valley separates x and y if the density on the straight line between them falls below
+density over the chain's draws. A valley separates x and y if the density on the straight line from x to y falls below
 half of the density at x and below three quarters of the density at y. A log-concave density has no such valley.
 """
 
@@ -88,7 +88,7 @@ def _cut_off(
 ) -> NDArray[np.bool_]:
     """Return a mask of the points that a valley separates from the chain's draws.
 
-    The comparable draws exclude draws of low density between modes, but include draws in a less dense mode.
+    The comparable draws exclude draws of low density between modes but include draws in a less dense mode.
     """
     from scipy.spatial.distance import cdist
 

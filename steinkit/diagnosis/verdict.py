@@ -6,14 +6,14 @@ The verdict combines several tests, which need no reference draws and account fo
 - bounded moments (`steinkit.discrepancy.bounded_features`) test shape, third-degree dependence and all pairs jointly;
 - slices (`steinkit.discrepancy.sliced_goodness_of_fit`) test the shape along coordinates and principal axes;
 - the kernel Stein test covers all of these aspects, with less power for each;
-- the invariance test (`steinkit.diagnosis.invariance`), which evaluates the log density away from the draws;
+- the invariance test (`steinkit.diagnosis.invariance`)evaluates the log density away from the draws;
 - the mode weights (`steinkit.diagnosis.bias.mode_weights`) are tested if the draws split into separate modes;
 - a critic (`steinkit.diagnosis.critic`) is fitted to half of the draws and tested on the other half if the invariance
   test is not possible.
 
-Each test is assigned a share of the significance level. The p-value of the verdict is the minimum over the tests of the
-p-value divided by the share. The shares were chosen to give high power to detect known defects, and their sum exceeds
-one. The level is therefore calibrated by benchmarks that count false rejections of exact draws.
+Each test is assigned a share of the significance level. The p-value of the verdict is the minimum, over all tests, of
+the p-value divided by the share. The shares were chosen to give high power to detect known defects, and their sum
+exceeds one. The level is therefore calibrated by benchmarks that count false rejections of exact draws.
 
 If a run is tested repeatedly while it grows and is stopped at the first rejection, the p-value is multiplied by the
 number of tests.
@@ -59,7 +59,7 @@ from steinkit.text import listed
 from steinkit.units import require_variation
 
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
-"""Shares of the level, chosen by measured power. The other tests divide the share of an omitted kernel test."""
+"""Shares of the level, chosen by measured power. The share of an omitted kernel test is divided among the others."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
 """Shares of the level for additional tests. The main tests reject less often than their own shares allow."""
@@ -87,7 +87,7 @@ def verdict(
     rng: Seed = 0,
     max_seconds: float | None = None,
 ) -> Verdict:
-    """Test whether draws come from their target, without reference draws.
+    """Test whether draws come from their target without using reference draws.
 
     The result does not depend on the units of the coordinates.
 
@@ -330,8 +330,8 @@ def _score_tests(
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
     """Return the p-value for the `late` draws from all tests except the kernel test.
 
-    Return None if the draws are rejected or too few. The p-value is not multiplied by `looks` because a larger p-value
-    would let the draws pass more easily.
+    Return None if the draws are rejected or too few. A larger p-value would let the draws pass more easily, so the
+    p-value is not multiplied by `looks`.
     """
     try:
         rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
@@ -344,7 +344,7 @@ def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, 
 
 
 def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
-    """Return the tests that were run, with their shares of the level.
+    """Return the tests that were run and their shares of the level.
 
     If the support has an edge that no bound describes, the tests that use scores receive no share of the level, and the
     invariance test receives the entire level.

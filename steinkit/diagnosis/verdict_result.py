@@ -249,7 +249,7 @@ class Verdict(Result):
 
     @property
     def is_tested(self) -> bool:
-        """True if a test other than that of the mode weights was run.
+        """True if a test other than the mode weight test was run.
 
         False if the support has an edge that no bound describes and the log density is too slow for the invariance
         test.
@@ -263,7 +263,7 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding and any others with z-scores within ten percent of its z."""
+        """The first finding, and all findings with a z-score within ten percent of it."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
@@ -306,7 +306,7 @@ class Verdict(Result):
 
     @property
     def label(self) -> str:
-        """Label: "biased", "no bias seen", "not tested" or "too few draws"."""
+        """Short label: "biased", "no bias seen", "not tested" or "too few draws"."""
         if not self.enough_draws:
             return "too few draws"
         return "biased" if self.is_biased else "no bias seen" if self.is_tested else "not tested"
@@ -321,7 +321,7 @@ class Verdict(Result):
 
     @property
     def sentence(self) -> str:
-        """Text that states the decision, the mixing, and the size of the biases."""
+        """Text about the decision, the mixing, and the size and relevance of biases."""
         return " ".join(self.sentences())
 
     def sentences(self, *, with_sizes: bool = True) -> list[str]:
@@ -532,7 +532,7 @@ class Verdict(Result):
     def _trajectories(self) -> str:
         """A sentence about divergent transitions and a low E-BFMI, or "".
 
-        In these cases, the draws may have missed a region.
+        Both problems suggest that the draws missed a region.
         """
         found = [f"{self.divergent} of {self.draws} transitions diverged"] if self.divergent else []
         if self.bfmi is not None and self.bfmi < LOW_BFMI:

@@ -12,22 +12,22 @@ zero:
     spread    (g_i - mean g_i) (1 + c_j t_j)       f = (g_i - mean) c_j e_j     spread of x_j given |x_i|.
 
 The bump function is bounded, which limits the effect of heavy tails. The bump function is even because the moments
-already test correlations. Bumps of half this width detect errors of shape and dependence better than bumps of twice the
+already test correlations. Bumps of half this width detect errors in shape and dependence better than bumps of twice the
 width. If there are boundary factors, b replaces t, and a_j replaces 1 where f is differentiated with respect to x_j.
 
-There are 2 d features of the first two kinds and 2 d (d - 1) of the others. The means and variances of these features
-are matrix products. The computation of autocorrelation times takes longer. These times are computed only for features
-that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation time is the median
-time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the draws, every z
-would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction for all pairs
-does.
+There are 2 d features of the first two kinds and 2 d (d - 1) features of the other kinds. The means and variances of
+these features are matrix products. Computing autocorrelation times takes longer. These times are computed only for
+features that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation time is the
+median time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the draws,
+every z would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction for all
+pairs does.
 
 **All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
 for draws from the target if i != j and x_j has no bounds. An error in one pair is detectable in the mean M_ij of this
 product. An error may also be spread over all pairs, such as the missing correlations of a mean-field fit in d
 dimensions. Such an error may be about one standard error in each of the d (d - 1) means and is detectable in the sum of
-their squares. The statistic uses the means M_b over batches b of the draws. It omits the products of a batch with
-itself because these products contain noise:
+their squares. The statistic uses the means M_b over batches b of the draws. The products of a batch with itself contain
+noise and are omitted:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
@@ -179,7 +179,7 @@ class _Fields:
     def of(self, kind: BoundedKind, i: Integers, j: Integers) -> Floats:
         """Compute the features of k pairs of coordinates as an array of shape (k, n).
 
-        The features of shape have i = j.
+        For shape features, i = j.
         """
         if kind in _OWN:
             return self._own(kind, j, slice(None))
@@ -203,7 +203,7 @@ class _Fields:
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
         """Return the means and variances of the features of one kind.
 
-        The variances assume independent draws. The coordinates of the features are returned as well.
+        The variances assume independent draws. The function also returns the coordinates of the features.
         """
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))

@@ -54,7 +54,7 @@ class Bracketed(BracketResult):
 
     @property
     def _extent(self) -> str:
-        """Size of the sample, for `repr`."""
+        """Text about the size of the sample for `repr`."""
         return f"{len(self.sample)} points"
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
     """Return the bracket of a sum from brackets of its terms, rounded outwards.
 
-    The sum may overflow if its terms are non-negative.
+    If the terms are non-negative, the sum is allowed to overflow.
     """
     low, high = list(lower), list(upper)
     below, above = exact_sum(low), exact_sum(high)
@@ -162,7 +162,7 @@ def tolerance_of(given: float | None, usual: float) -> float:
 
 
 def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
-    """Return a result, with a warning if its bracket is wider than its tolerance.
+    """Return a result, and warn if its bracket is wider than its tolerance.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
 
     The function is given by its values gamma and slopes Gamma at the points.
 
-    Entries of the answer that are not finite are replaced by zero.
+    Entries of the solution that are not finite are replaced by zero.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
-    real = program.lengths > 0.0  # if a draw lies on a bound, there is no further restriction
+    real = program.lengths > 0.0  # if a draw lies on a bound, there is no additional restriction
     width = np.where(real, c.smoothness * program.lengths, 1.0)
     mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 
@@ -191,7 +191,7 @@ def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut:
 
 
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
-    """Bound A u + B v + C_+ t_+ + C_- t_- over the cones of each gap.
+    """Compute upper bounds on A u + B v + C_+ t_+ + C_- t_- over each gap's cones.
 
     The variable rest = S - |A| / 2 is found by bisection.
     """

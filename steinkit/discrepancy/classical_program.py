@@ -3,8 +3,8 @@
 Let x_1 < ... < x_n have weights q and scores s. The program maximizes over functions g with |g| <= c1, |g'| <= c2 and
 g' Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
 points belong to such a function if and only if three conditions hold: |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2
-c3), and over each gap of length h the integral of g' lies between the integrals of its lower and upper envelope [1]_.
-In the scaled variables u and v, these conditions are
+c3), and, over each gap of length h, the integral of g' lies between the integrals of the lower and upper envelopes of
+g' [1]_. In the scaled variables u and v, these conditions are
 
     gamma' - gamma = h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,      Gamma' - Gamma = c3 h v,
     v^2 + 4 t^2 + 2 u <= 1,   t >= 1/2 + ((Gamma + Gamma') / 2 - c2) / (c3 h),    t >= 0,
@@ -12,10 +12,10 @@ In the scaled variables u and v, these conditions are
 
 where t truncates an envelope at the slope c2 or -c2. A bound at distance a from the outermost point is represented by a
 gap of length h = 2 a to the mirror image of that point. The odd continuation of g has the value -gamma and the slope
-Gamma there, so v = 0. In the raw variables, the coefficients of short gaps are of order h^2, which is below the
-accuracy of cone solvers. In the scaled variables, all coefficients outside the two equations are of order one. A gap of
-at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds no restriction and splits the program into components. The optimum of a
-component with one point has a closed form.
+Gamma at the mirror image, so v = 0. In the raw variables, the coefficients of short gaps are of order h^2, which is
+below the accuracy of cone solvers. In the scaled variables, all coefficients outside the two equations are of order
+one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds no restriction and splits the program into components. The
+optimum of a component with one point has a closed form.
 
 References
 ----------
@@ -93,7 +93,7 @@ class ClassicalProgram:
 
     @cached_property
     def lengths(self) -> Floats:
-        """Lengths h of the gaps between points, then of those to mirror images."""
+        """Lengths h of the gaps between points, then of the gaps to mirror images."""
         return np.concatenate([np.diff(self.points)[self.inner], [2.0 * distance for _, distance, _ in self.ends]])
 
     @cached_property

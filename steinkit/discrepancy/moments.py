@@ -16,11 +16,11 @@ distribution with two degrees of freedom would then appear to have light tails. 
 little effect on most draws.
 
 The center m', the principal axes V and their variances w are computed from *the other half* of the draws. Axes computed
-from the same draws would follow their noise, and in 30 dimensions nearly all exact samples would be rejected. A center
-computed from the same draws would bias the spread by the inverse of the effective sample size.
+from the same draws would follow the noise in the draws, and nearly all exact samples in 30 dimensions would be
+rejected. A center computed from the same draws would bias the spread by the inverse of the effective sample size.
 
 On a bounded support, the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
-The operator is then that of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
+The operator is then the operator of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
 (`steinkit.discrepancy.operators`). In the features, b replaces t, and a_j replaces 1 where g_j is differentiated:
 
     c.b + sum_j a_j,   q (c.b + sum_j a_j) + 2 q' sum_j (V u/w)_j a_j c_j,
@@ -302,7 +302,7 @@ class NamedMoment:
     def is_above(self) -> bool:
         """True if the draws are too high or too wide.
 
-        For dependence, True if the correlation in the draws is above that of the target.
+        For dependence, True if the correlation in the draws is higher than the correlation under the target.
         """
         return self.z < 0.0
 
@@ -392,7 +392,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def value(self) -> float:
-        """Largest absolute mean of a location, spread or dependence, in standard units."""
+        """Largest absolute mean of a location, spread or dependence in standard units."""
         return max(abs(mean) for _, mean, _ in self.largest(len(self.features)))
 
     @property
@@ -657,7 +657,7 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
-    anchored = units.from_bounds(bounds)  # keeps distances from the bounds exact, because scores are large there
+    anchored = units.from_bounds(bounds)  # keeps distances from the bounds exact, as scores are large there
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected when the statistics are checked
         for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T

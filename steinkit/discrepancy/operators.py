@@ -20,10 +20,10 @@ freedom.
 flux through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. This integral vanishes if a_jk =
 0 on the face for all j other than k, which is required here.
 
-**Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions of a reproducing
-kernel Hilbert space do not vanish there. The Stein functions are therefore g_j = w_j f_j, with f in the unit ball of
-the kernel. The factor w_j(x_j) is zero at the finite faces of coordinate j and positive inside [2]_. In [3]_, w is the
-standardization function of a truncated density.
+**Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions in a reproducing
+kernel Hilbert space do not vanish on the faces. The Stein functions are therefore g_j = w_j f_j, with f in the unit
+ball of the kernel. The factor w_j(x_j) is zero at the finite faces of coordinate j and positive inside [2]_. In [3]_, w
+is the standardization function of a truncated density.
 
 **Common form.** The product rule gives
 
@@ -37,13 +37,13 @@ operator, with a = I and b = s, the coefficients are a~ = diag(w) and b~_j = w_j
     w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t).
 
 If a bound is infinite, its factor is omitted. The factor w lies in [0, 1] and its slope in [-1/c, 1/c], so the bounds
-and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w approaches the factor
-without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The factor w does not
-depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w
-tends to zero even if the density p is positive at the bound, or infinite but integrable like a power of the distance.
-Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small because its
-slope is at most 1/c. The discrepancy then decreases with the width of the domain, as does the distance between any two
-samples in it.
+and the smoothness of g = w f are similar to the bounds and smoothness of f. As the distance from a bound increases, w
+approaches the factor without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The
+factor w does not depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance.
+Therefore, p w tends to zero at the bound even if the density p is positive there or diverges like an integrable power
+of the distance. Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is
+small because its slope is at most 1/c. The discrepancy then decreases with the width of the domain, as does the
+distance between any two samples in it.
 
 References
 ----------

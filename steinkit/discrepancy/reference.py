@@ -125,7 +125,7 @@ class LongRun:
         return replace(self, draws=self.draws.select(sample.names))
 
     def blocks(self, size: int) -> list[Sample]:
-        """Return evenly spread blocks of the run with this effective size.
+        """Return evenly spread blocks of the run with the given effective size.
 
         Raises InputError if the run is too short.
         """
@@ -144,7 +144,7 @@ class LongRun:
     def reference(
         self, target: Target | None, size: int, *, discrepancy: Callable[..., Any], progress: bool = False
     ) -> Reference:
-        """Compute the discrepancies of blocks with this effective size.
+        """Compute the discrepancies of blocks with the given effective size.
 
         See `reference_discrepancy`.
         """

@@ -9,7 +9,7 @@ The expression uses the *full* score s, so no marginal of P is needed. The large
 c2 and phi' with Lipschitz constant c3 is the optimum of the univariate program on the sorted u, with s.w in place of
 the score. Draws with equal u are merged into one point with the mean of their s.w because the objective is linear.
 
-The directions v of the discrepancy are the coordinates. The test in `sliced_goodness_of_fit` also uses principal axes.
+The discrepancy uses the coordinate axes as directions v. The test in `sliced_goodness_of_fit` also uses principal axes.
 The brackets along coordinates include the rounding error of the mean of s.w.
 """
 
@@ -77,9 +77,8 @@ class Slice(Bracketed):
 
         The arrays have shape (m, d), and the result has shape (m,), in the units of the slice.
 
-        The function phi is a cubic Hermite spline between its positions. Beyond the outermost positions, phi is a
-        parabola that vanishes at the bound, or a constant if there is no bound. The test function h has mean zero under
-        the target.
+        The function phi is a cubic Hermite spline between its nodes. Beyond the outermost nodes, phi is a parabola that
+        vanishes at the bound, or a constant if there is no bound. The test function h has mean zero under the target.
         """
         return self.along(*projected(self.direction, points, scores))
 
@@ -120,8 +119,8 @@ def solve_slice(
 
     The bracket is proved for coordinates.
 
-    Relative to the means, rounding errors change a mean of s.w by one unit roundoff and its weight by two. They change
-    sums over draws by `double_double.ROUNDING`, relative to the sum of |s.w|.
+    Relative to the means, rounding errors change a mean of s.w by one unit roundoff and its weight by two. Relative to
+    the sum of |s.w|, rounding errors change sums over draws by `double_double.ROUNDING`.
 
     Parameters
     ----------
@@ -163,7 +162,7 @@ def solve_slice(
 def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
     """Return u = v.x and s.w for the draws.
 
-    Raises InputError if one of them overflows.
+    Raises InputError if a result overflows.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         along, pulls = projected(direction, points, scores)
@@ -291,7 +290,7 @@ class SlicedSteinDiscrepancy(Bracketed):
         return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(points.T)])
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value, and the regions with too many draws.
+        """State the value and the regions with too many draws.
 
         See `Measurement.statements`.
         """
@@ -434,7 +433,7 @@ def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
 
 
 def _too_many(means: Floats, term: Term) -> str:
-    """Name the regions where h is large, and those where it is negative."""
+    """Name the regions where h is large and the regions where h is negative."""
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
     return f"there are probably too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

@@ -67,7 +67,7 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Half of the draws, which is used to learn functions.
+    """Half of the draws, used for learning functions.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
     """Return h for each of the k directions at each of the n draws.
 
-    The directions of the first half, shape (k, d), are also returned.
+    The directions of the first half, of shape (k, d), are also returned.
     """
     from steinkit.runtime.compilation import announced_compilation
 

@@ -1,4 +1,4 @@
-"""Wasserstein distance from a one-dimensional sample to a target or a sample.
+"""Wasserstein distance from a 1D sample to a target or another sample.
 
 The distance W_1(Q, P) is the largest difference between the means of a function under Q and P over all functions with
 Lipschitz constant 1 [1]_.
@@ -111,7 +111,7 @@ def wasserstein_distance(
 ) -> WassersteinDistance:
     """Compute the Wasserstein distance of a one-dimensional sample.
 
-    The distance W_1 to a target or to another sample is computed.
+    The result is the distance W_1 to a target or to another sample.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
 
 
 def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
-    """Return the weight of each distinct point, shape (n,).
+    """Return the weight of each of the n distinct points.
 
     The weights are exact if the sample has no weights.
     """

@@ -41,7 +41,7 @@ _NOT_CONVERGED = "a short exact run has not converged"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
 _TOO_WIDE = "the margin of error is too wide"
 _MOSTLY_TOO_WIDE = "the margins of error of most quantities are too wide"
-_UNEXPLAINED = "the Stein features do not explain its variation and cannot detect its bias"
+_UNEXPLAINED = "the Stein features do not explain enough variation to detect a bias"
 _TOO_FEW = "there are too few draws for joint features of all coordinates; use at least six draws per coordinate"
 
 
@@ -228,7 +228,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
 
 
 def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return reasons to distrust reliable estimates: divergences or a low E-BFMI."""
+    """Return reasons why draws may miss regions: divergences or a low E-BFMI."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():
@@ -281,8 +281,8 @@ def _by_run(
     deviations, the larger of the changes in the estimate and in the draws is used because features may not detect a
     tail that fills slowly.
 
-    Returns the estimates, the reasons why they are unreliable, and the distance, in sd, that the run moved the mean of
-    each quantity without a reliable estimate. The distance is 0 if noise explains the move.
+    Returns the estimates, the reasons why they are unreliable, and the distance in sd by which the run moved the mean
+    of each quantity without a reliable estimate. The distance is 0 if noise explains the move.
     """
     scale = quantities.scale
     for times in _MOVES:

@@ -2,7 +2,8 @@
 
 **Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and from a
 proposal q. Let x_i be draws from p / Z within the region and y_j draws from q, and let l = log p - log q, where p is
-set to zero outside the region. With the fractions s_1 of draws and s_2 = 1 - s_1 of proposals, log Z is the root z of
+set to zero outside the region. If a fraction s_1 of all the points are draws and s_2 = 1 - s_1 are proposals, log Z is
+the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
@@ -156,7 +157,7 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
 
 _MOST_MODES = 10
 _FEWEST_DRAWS = 30  # smallest number of draws in a mode
-_CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density then confirms the valley
+_CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density is checked afterwards
 _NEIGHBORS = 12  # number of draws on each side of a gap that define its neighborhood
 _WIDER = 1.0  # smallest width of a gap, relative to the combined span of its neighbors on both sides
 _STEPS = np.linspace(0.0, 1.0, 18)[1:-1]  # positions along the line between two draws
@@ -209,8 +210,8 @@ def lowest_between(begin: Floats, end: Floats, log_density: LogDensity) -> Float
 def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_density: LogDensity) -> list[Integers]:
     """Merge groups if the density has no valley between their densest draws.
 
-    Pairs are considered in descending order of the minimum density on the line between them. Isolated draws on a saddle
-    are therefore merged with one of two modes and do not connect the modes.
+    Pairs are considered in descending order of the minimum density on the line between them. An isolated draw on a
+    saddle is therefore merged with one mode and does not connect two modes.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ standard deviations s_k of the modes, the mean m and the variance v of the mixtu
 
     m = sum_k w_k m_k,      v = sum_k w_k (s_k^2 + (m_k - m)^2).
 
-For the draws, m_k and s_k are the means and standard deviations of the draws of each mode. For the target, m_k and s_k
+For the draws, m_k and s_k are the means and standard deviations of the draws in each mode. For the target, m_k and s_k
 are the estimates from `estimate_bias`. The margins of error of these estimates and of the weights are propagated to the
 mixture to first order.
 """
@@ -55,7 +55,7 @@ _FEWEST_WITHIN = 10.0  # minimum ESS in a mode's slowest mixing direction; limit
 _FEWEST_CROSSING = 30.0  # smallest effective sample size of the region indicators for a test
 _MOST_DRAWS = 10_000  # per mode
 _PROPOSALS = (1000, 20_000)  # bounds on the number of proposals per mode, which is otherwise twice the number of draws
-_STREAM = 33  # separates the random numbers of the proposals from those of draws with the same seed
+_STREAM = 33  # keeps the random numbers of the proposals distinct from draws generated with the same seed
 _SHOWN = 3  # largest number of parameters printed for the center of a mode
 _FINEST_SHARE = 0.0001  # smallest margin of error that is printed
 _TOO_FEW_CROSSINGS = (

@@ -1,4 +1,4 @@
-"""Quantities of interest: the coordinates of draws and functions of them."""
+"""Quantities of interest: the coordinates of draws and functions of the draws."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Quantities:
         return int(self.draws.points.shape[1])
 
     def moved(self, points: Floats, scores: Floats) -> Quantities:
-        """Return the same quantities at other points, with unchanged centre and scale."""
+        """Return the same quantities at other points, with unchanged center and scale."""
         return replace(self, draws=replace(self.draws, points=points, scores=scores))
 
     def values(self) -> Floats:
@@ -137,15 +137,15 @@ class Quantities:
         return None if features is None else entropy_weights(features, self.operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return why features of individual coordinates may be insufficient, if they are."""
+        """Return why features of individual coordinates do not suffice, or ""."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
             return ""
-        return "many correlations are biased, and there are too few draws to identify them"
+        return "many correlations are biased, but there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return why the weights of regions may be biased, and whether the draws split.
+        """Return why region weights may be biased, and whether the draws split.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
     centre, scale = location_and_scale(draws.points, draws.shares)
     z, t = (draws.points - centre) / scale, draws.scores * scale
     if bounds is None and not np.abs(t).max() < _LARGEST_SCORE:
-        raise InputError("the squares of scores overflow: rescale the draws, or correct their scores")
+        raise InputError("the squared scores overflow: rescale the draws, or correct their scores")
     values = np.einsum("nj,nj->n", z, t) / len(centre)
     along = float(draws.shares @ values)
     if not along > _TURNED:

@@ -31,8 +31,8 @@ _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
 _FEATURES = {
     "quadratic": "quadratic vector fields",
-    "chosen": "affine and some quadratic vector fields; more draws would allow all quadratic ones",
-    "affine": "affine vector fields; more draws would allow quadratic ones",
+    "chosen": "affine and some quadratic vector fields; more draws would allow all quadratic fields",
+    "affine": "affine vector fields; more draws would allow quadratic fields",
     "pairs": "pairs of coordinates; more draws would allow all affine vector fields",
     "diagonal": "individual coordinates; more draws would allow pairs",
     "own4": "individual coordinates; more draws would allow pairs",
@@ -97,7 +97,7 @@ class Quantity:
 
     @property
     def bias_cells(self) -> tuple[str, str]:
-        """Biases of the mean and standard deviation as table cells."""
+        """Biases of the mean and standard deviation, formatted as table cells."""
         return (self.mean_bias_text(), self._sd_bias_text()) if self.reliable else (_UNKNOWN, _UNKNOWN)
 
     def mean_text(self, value: float) -> str:
@@ -236,12 +236,12 @@ class BiasEstimate(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """An empty dict, because times are not recorded."""
+        """An empty dict because times are not recorded."""
         return {}
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Quantities, with the reliable and most biased ones first."""
+        """Quantities, with reliable and strongly biased quantities first."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
@@ -398,7 +398,7 @@ class BiasEstimate(Measurement):
         moved = sorted((each for each in unknown if each.at_least > 0.0), key=lambda each: -each.at_least)[:_NAMED]
         if moved:
             worst = listed([f"{each.name} by {each.at_least:.2g} sd" for each in moved])
-            parts.append(f"The run was too short. It moved means by the following distances or more: {worst}.")
+            parts.append(f"The run was too short. The means moved by at least the following distances: {worst}.")
         return parts
 
     def _table(self, most: int | None) -> Table:
@@ -438,7 +438,7 @@ class BiasEstimate(Measurement):
 
 
 def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> Table | None:
-    """Tabulate the biases of several samples by quantity, the largest first.
+    """Tabulate the biases of several samples by quantity, with the largest first.
 
     Parameters
     ----------

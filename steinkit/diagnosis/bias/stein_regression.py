@@ -6,10 +6,10 @@ draws. The mean over the other draws of the residual
     r = f - beta . phi          estimates E_P f with error          |E_Q r - E_P r| <= sqrt(chi^2(P | Q)) sd_Q(r),
 
 where Q is the distribution of the draws. If the features explain f well, r varies little, and the remaining bias is
-small. The penalty of the ridge regression is chosen for each function by generalized cross-validation.
+small. The ridge penalty is chosen for each function by generalized cross-validation.
 
-**Features.** Let z be draws in standard units, m their mean and C their covariance matrix, and let b be the drift and a
-the diffusion of the Stein operator, which are the score and 1 on an unbounded support. With c = z - m and u = C b, the
+**Features.** Let z be the draws in standard units, with mean m and covariance matrix C. Let b be the drift and a the
+diffusion of the Stein operator. On an unbounded support, b is the score and a = 1. With c = z - m and u = C b, the
 operator maps the vector field p(c_j) C e_i to
 
     p(c_j) u_i + C_ij a_j p'(c_j),      which has mean zero under the target.
@@ -61,7 +61,7 @@ from different feature sets. The term s chi^2 V accounts for the bias that the f
 error alone would be far too small for strongly biased draws. A margin of error is twice the error.
 
 - The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. As chi^2 increases, s increases
-  to 1, because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
+  to 1 because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
 - The contribution of a feature set to the range is proportional to the variance that it explains. A set that explains
   no variance returns the mean of the draws for every target.
 - The error of log sd includes the range of the means as well. Feature sets that disagree about the mean of a skewed
@@ -278,7 +278,7 @@ def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
 _BLOCKS = 10  # number of blocks per chain, with consecutive blocks in different folds
 _PENALTIES = np.logspace(-8.0, 1.0, 10)  # relative to the largest eigenvalue of the feature correlation matrix
 _LEAST_FREEDOM = 0.05  # smallest residual degrees of freedom in cross-validation, relative to the number of draws
-_OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, which limits rounding errors
+_OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, to limit rounding errors
 
 
 def _folds(draws: Draws) -> Integers:
@@ -344,7 +344,7 @@ def _explained_jointly(
 def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
     """Choose the quadratic fields that are most correlated with residuals.
 
-    The residuals are those of a regression on the affine fields.
+    The residuals come from a regression on the affine fields.
     """
     fields = quadratic_fields(operand.points.shape[1])
     rows = learn[:: -(-len(learn) // _CHOOSE_ON)]
@@ -565,7 +565,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity with the feature set of smallest residual variance.
+    """Estimate each quantity with the feature set of least residual variance.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def directions_of(operand: Operand) -> Floats:
 
 
 def _least_normal(projected: Floats, shares: Floats) -> Integers:
-    """Return the indices of the directions with the least normal projections.
+    """Return the indices of the directions with the most non-normal projections.
 
     The criterion compares skewness and kurtosis with those of a normal distribution.
     """

@@ -35,7 +35,7 @@ _LEAST_SCALE, _LARGEST_SCALE = 1e-30, 1e30  # the fifth powers of these numbers 
 class BaseKernel(ABC):
     """Family of radial kernels phi(u).
 
-    The fields of the class are the parameters of the family.
+    The fields of each class are the parameters of the family.
 
     Attributes
     ----------

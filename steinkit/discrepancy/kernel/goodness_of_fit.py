@@ -8,20 +8,21 @@ bootstrap [1]_ are
 .. math:: n V = \frac1n \sum_{ij} k_0(x_i, x_j), \qquad n B = \frac1n \sum_{ij} W_i W_j k_0(x_i, x_j),
 
 where W is a Markov chain of signs that flips with probability a at each step. Therefore, E[W_i W_j] = r^|i - j| with r
-= 1 - 2a. The chain W restarts with each chain of the sample. The p-value is the fraction of the values of B that are at
-least as large as V.
+= 1 - 2a. The chain W restarts with each chain of the sample. The p-value is the fraction of bootstrap values B that are
+at least as large as V.
 
 **Flip probability.** For draws from the target, the mean of n V is the sum over lags t of the autocovariance c_t =
 E[k0(x_i, x_(i+t))] of the features, and the mean of n B is the sum of c_t r^|t|. If the signs flip too often, B is too
-small, and the test rejects too often. If they rarely flip, all B are nearly equal to V. Choosing r is equivalent to
-choosing a lag window for a long-run variance. The optimal window r^|t| neglects a fraction of the variance of order (n
-/ tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The test neglects the fraction
+small, and the test rejects too often. If the signs rarely flip, all bootstrap values B are nearly equal to V. Choosing
+r is equivalent to choosing a lag window for a long-run variance. The optimal window r^|t| neglects a fraction of the
+variance of order (n / tau)^(-1/3), where tau is the integrated autocorrelation time of the features. The test neglects
+the fraction
 
 .. math:: \delta = 0.4 \, d^{-1/2} (n / \tau)^{-1/3}.
 
 The factor d^(-1/2) accounts for the slow features in n V. With about one slow feature per coordinate, the standard
 deviation of n V is smaller relative to its mean. For autocorrelations rho^t, with rho = (tau - 1) / (tau + 1), the sum
-with the window is (1 + rho r) / (1 - rho r). The value of r is such that this sum equals (1 - delta) tau. For
+with the window is (1 + rho r) / (1 - rho r). The value of r is chosen to make this sum equal to (1 - delta) tau. For
 independent draws, r = 0 and a = 1/2.
 
 The time tau is the larger of two estimates. The first estimate uses at most 200 evenly spaced rows of the matrix
@@ -29,13 +30,13 @@ k0(x_i, x_j). Each row is a time series in j. The autocovariances of the centere
 Geyer's initial monotone sequence [2]_. This estimate weights the features by their squared variances, and the features
 with the largest variance are odd functions.
 
-**Antithetic chains.** Successive draws of NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean. Odd
+**Antithetic chains.** Successive draws from NUTS and Hamiltonian Monte Carlo lie on opposite sides of the mean. Odd
 functions then have *negative* autocorrelations, but even functions such as the energy have positive autocorrelations.
 The odd features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw,
 nearly every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is
-therefore the longest autocorrelation time of |z|^2 and of those z_j^2 that have a clear autocorrelation at lag one. The
-other z_j^2 would only add noise to the estimate and increase it because it is a maximum. The z_j do not require
-separate estimates because the rows include them.
+therefore the longest autocorrelation time of |z|^2 and of each z_j^2 with a clear autocorrelation at lag one. The
+estimate is a maximum, so the other z_j^2 would only increase it by adding noise. The z_j do not require separate
+estimates because the rows include them.
 
 The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`). The program
 `benchmarks/verdict.py` measures the level for NUTS and Hamiltonian Monte Carlo chains.
@@ -368,7 +369,7 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
 def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
     """Estimate the longest autocorrelation time of |z|^2 and some z_j^2.
 
-    It includes the z_j^2 with a clear autocorrelation. The result is at least 1.
+    Only the z_j^2 with a clear autocorrelation are included. The result is at least 1.
     """
     from scipy.special import ndtri
 
@@ -488,7 +489,7 @@ _INTERPRETED, _RADIAL = (
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
     """Return the p-value of the kernel test, the equivalent draws, and notes.
 
-    The attribute `Verdict.ksd_equivalent_draws` defines the equivalent draws. The notes report omitted tests.
+    The attribute `Verdict.ksd_equivalent_draws` defines the equivalent draws. The notes describe omitted tests.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ With the score s = grad log p and a base kernel k, the Stein kernel of the Lange
 
     k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>.
 
-This kernel has mean zero under the target in either argument. The module `stein_kernel` defines it for other operators
-and for targets with finite bounds. For a sample with weights w that sum to one,
+This kernel has mean zero under the target in either argument. The module `stein_kernel` defines the Stein kernel for
+other operators and for targets with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
@@ -20,7 +20,7 @@ distribution. It may be negative.
 
 The draw also minimizes the kernel Stein discrepancy of the first j selected draws. With the kernel from the paper, the
 selected draws have a smaller spread than the sample. Scores are large in the tails and in narrow regions, so few draws
-are selected there. Moment terms for the location and spread of each coordinate are therefore added to k0:
+from these regions are selected. Moment terms for the location and spread of each coordinate are therefore added to k0:
 
     k0(x, y) + r kappa sum_f f(x) f(y) / (2 d),      f = T e_j / |.|  and  T (x_j - m_j) e_j / |.|,
 

@@ -26,7 +26,8 @@ the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on t
 
 The bound holds for all signs of the errors, so it is much wider than typical errors. Underflow adds less than 2^-1074
 per operation on a pair or in the sum over pairs, times factors of at most 1 + F + G + H, |a|, |b| or the diameter D of
-the points. With the largest |a| and |b|, this is at most 2^-1070 (M + n^2) (1 + F + G + H) (1 + |a| + |b|)^2 (1 + D)^2.
+the points. In total, with the largest |a| and |b|, underflow adds at most 2^-1070 (M + n^2) (1 + F + G + H) (1 + |a| +
+|b|)^2 (1 + D)^2.
 
 References
 ----------

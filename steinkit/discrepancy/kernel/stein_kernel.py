@@ -74,7 +74,7 @@ class SteinKernel:
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
         """Compute k0(x_i, x_j) for given rows i and all j >= start.
 
-        The result has shape (rows, n). Its other entries are undefined.
+        The result has shape (rows, n). The other entries of the result are undefined.
         """
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = self._kernels

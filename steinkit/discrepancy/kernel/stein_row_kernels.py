@@ -113,12 +113,11 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return the functions `fill_rows` and `add_rows` for a family of kernels.
 
-    The family is identified by its method `BaseKernel.radial`.
+    The family is identified by its `BaseKernel.radial` method.
 
     For full matrices a, the functions work on whole arrays and are not compiled.
 
-    Numba's cache identifies these functions by the variables of this function, which are the name of `radial` and its
-    code in `edition`.
+    Numba's cache identifies the returned functions by two variables, the name of `radial` and its code in `edition`.
     """
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
     if is_full:

@@ -14,10 +14,10 @@ These equations contain no division by h^2. With 10^4 points, the radii can be a
 would dominate rows in gamma and Gamma. Edges with h >= max(2 c1/c2, 4 c2/c3) add no constraints and divide the chain
 into segments.
 
-**Bounds of the support.** Only the point nearest to the bound, at distance t, requires rows. They are |gamma| <= c2 t
-and
-|gamma - t Gamma| <= c3 t^2/2 (Gamma inward). These are the rows of an edge of length t from a node with gamma = 0 and a
-free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t + h, the residual
+**Bounds of the support.** Only the point nearest to the bound, at distance t, requires rows. The rows are |gamma| <= c2
+t and |gamma - t Gamma| <= c3 t^2/2 (Gamma inward). The same rows describe an edge of length t that starts at a node
+with gamma = 0 and a free derivative: gamma = t chord, Gamma = chord - (c3 t/2) e. For the next point, at distance t +
+h, the residual
 
     gamma' - (t + h) Gamma' = (gamma - t Gamma) + (c3 h/2) ((t + h) e - t a),
 
@@ -227,8 +227,8 @@ class ChainProgram:
         """Return the values and slopes at the nodes.
 
         If there is a far bound, the values include the shift that satisfies its rows. The reversed recursion gives
-        values that satisfy the rows of the far bound at any distance. Both recursions yield the same function up to an
-        affine function as small as the rounding errors. The weighted mean of both functions, with weights from
+        values that satisfy the rows of the far bound at any distance. The two recursions yield functions that differ
+        only by a small affine function due to rounding errors. The weighted mean of both functions, with weights from
         `_gains`, is the shifted function.
         """
         chain = self.chain

@@ -172,7 +172,7 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
-        """Return r'|p| + u'|b - A'p|, or u'|b| if it is smaller.
+        """Return r'|p| + u'|b - A'p|, or u'|b| if smaller.
 
         The bound is rounded up.
 

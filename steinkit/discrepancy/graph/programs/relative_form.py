@@ -25,10 +25,10 @@ These boxes are redundant but tell the solver the scale of the variables. The pr
 program. Rows and variables are scaled by powers of two to obtain radii and boxes between 1 and 2. This scaling is
 exact.
 
-If a root is at a small distance s from a finite bound of the coordinate, its variables are relative to its projection
-onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i Gamma_ij with the signed
-distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints from the bound
-remain rows, or boxes for V_i.
+If a root is at a small distance s from a finite bound of the coordinate, the variables of the root are relative to the
+projection of the root onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i
+Gamma_ij with the signed distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other
+constraints from the bound remain rows, or boxes for V_i.
 
 The forest reflects the length scales of the sample. There are five levels, which decrease from 1e-3 by factors of 1000.
 At each level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point
@@ -361,7 +361,7 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 
 
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
-    """Return the representative of the cluster of each member.
+    """Return, for each point, the representative of its cluster.
 
     If the representative of the coarser cluster belongs to the cluster, this point is used. Otherwise, the
     representative is the point closest to the mean.
@@ -378,7 +378,7 @@ def _central_points(points: Floats, label: Integers, members: Integers, represen
 
 
 def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: float) -> Forest:
-    """Return the forest with points near a bound of coordinate j projected.
+    """Return a forest that projects points near the bounds of coordinate j.
 
     Points are projected if they are closer to the bound than to their parent.
     """

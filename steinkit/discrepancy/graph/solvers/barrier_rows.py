@@ -2,7 +2,7 @@
 
 These functions are used for small programs until the compiled kernels are available. Sums are accumulated from the
 first row to the last. The compiled kernels compare ratios by comparing products, which avoids divisions. The step
-lengths are therefore recomputed by the same comparisons for the rows that may determine them.
+lengths are therefore recomputed with the same comparisons for the rows that may limit a step.
 """
 
 from __future__ import annotations

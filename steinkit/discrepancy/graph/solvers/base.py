@@ -95,7 +95,7 @@ class Candidate:
 
 
 class _TwoForms(NamedTuple):
-    """A program in two forms, for primal candidates and for multipliers."""
+    """Program in two forms, one for primal candidates and one for multipliers."""
 
     lower_bound: Callable[[Floats], tuple[float, Floats]]
     upper_bound: Callable[[Floats], float]

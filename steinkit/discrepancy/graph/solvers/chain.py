@@ -3,11 +3,11 @@
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
 almost everywhere. Among a million edges, only a few thousand have controls that differ from the controls of the
 preceding edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control.
-The restricted program is again a chain program, with a few thousand nodes. Its solution satisfies all rows of the full
-program except possibly the rows of nodes inside blocks, which are omitted. The multipliers of its boxes determine a
-dual point of the full program through the costate recursion, with forces phi and kappa on the controls of every edge.
-Sharing controls widens the bracket only where forces of both signs occur in a block. With w = c3 h/2, and if no omitted
-row is violated,
+The restricted program is again a chain program, with a few thousand nodes. The solution of the restricted program
+satisfies all rows of the full program except possibly the rows of nodes inside blocks, which are omitted. The
+multipliers of its boxes determine a dual point of the full program through the costate recursion, with forces phi and
+kappa on the controls of every edge. Sharing controls widens the bracket only where forces of both signs occur in a
+block. With w = c3 h/2, and if no omitted row is violated,
 
     upper bound - optimum of the restricted program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
 
@@ -16,9 +16,9 @@ narrow enough. This method is known as column aggregation with error bounds [1]_
 blocks are required, every edge has its own controls.
 
 The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
-length. The target products omega mu of the rows of an edge are proportional to h, and those of a node are proportional
-to the mean h of its two edges. The central path then approximates the central path of the continuous problem, and the
-number of iterations is nearly independent of n.
+length. The target products omega mu of the rows of an edge are proportional to h, and the target products of the rows
+of a node are proportional to the mean h of its two edges. The central path then approximates the central path of the
+continuous problem, and the number of iterations is nearly independent of n.
 
 References
 ----------

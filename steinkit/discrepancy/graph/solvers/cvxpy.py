@@ -1,6 +1,6 @@
 """Solver `cvxpy`, which calls HiGHS or another LP solver through CVXPY.
 
-The LP solvers receive the linear programs of solver `highs`, which are the scaled dual in relative variables and then
+The LP solvers receive the same linear programs as solver `highs`: first the scaled dual in relative variables, and then
 the program itself. The programs must be scaled. In the values and gradients of g, the radii D^2/2 are smaller than the
 absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution would not yield a useful lower
 bound.

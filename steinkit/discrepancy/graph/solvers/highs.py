@@ -2,7 +2,7 @@
 
 The dual of max b'y, |A y| <= r, |y| <= u is
 
-    minimise r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
+    minimize r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
 
 and y is the multiplier of its rows. The HiGHS interior point method, IPX, solves the dual without crossover to a
 vertex. If the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10. If the bracket
@@ -40,7 +40,7 @@ Point = tuple[Floats, Floats]
 
 
 class LinearProgram(NamedTuple):
-    """The linear program min cost'x with bounds on x and on matrix @ x."""
+    """Linear program min cost'x with bounds on x and on matrix @ x."""
 
     matrix: sparse.csc_array
     cost: Floats

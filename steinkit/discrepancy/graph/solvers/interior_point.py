@@ -2,8 +2,7 @@
 
 All constraints, including the boxes, are scaled to rows |B x| <= 1:
 
-    maximise b'x   subject to   -1 <= B x <= 1,
-    minimise 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
+    maximize b'x   subject to   -1 <= B x <= 1, minimize 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
 
 The point x = 0 is strictly feasible. The dual also has a strictly feasible start because the boxes can balance any b.
 With the slacks s+ = 1 - B x and s- = 1 + B x, and weights omega of mean one, the central path is s z = omega mu in

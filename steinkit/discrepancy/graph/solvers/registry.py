@@ -1,4 +1,4 @@
-"""List of solvers, and the rules that solver `auto` uses to choose a solver.
+"""List of solvers, and the rules that `auto` uses to choose a solver.
 
 Every solver is a module in this package with a function
 
@@ -8,7 +8,7 @@ The function returns one candidate per requested coordinate, or for all coordina
 on first use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto` should
 use it.
 
-Solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
+The solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
 dimensions, `block` certifies brackets of 1e-6. For large samples and wide brackets in three dimensions, `first_order`
 is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and `first_order` reaches
 1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by `block` for small samples and by
@@ -181,7 +181,7 @@ def _in_turn(program: SteinProgram, settings: Settings) -> Iterator[tuple[str, S
 
 
 def _early(settings: Settings) -> Settings:
-    """Return settings with a wider bracket for a solver that runs before a slow one."""
+    """Return settings with a wider bracket for a solver that precedes a slow solver."""
     end = time.monotonic() + _EARLY * settings.seconds_left
     return replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=end)
 

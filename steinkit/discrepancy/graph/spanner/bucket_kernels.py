@@ -37,7 +37,7 @@ HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directe
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
 BUDGET = 256  # number of nodes that a bidirectional search may settle before a single search for all pairs of a point
-FEWEST_SHARED = 4  # smallest number of pairs of a point for such a search
+FEWEST_SHARED = 4  # smallest number of pairs per point for such a single search
 
 
 class Boxes(NamedTuple):
@@ -123,8 +123,8 @@ def gather_cluster(
 def find_far(problem: Problem, members: Integers, lower: float, upper: float, scratch: Scratch, far: Integers) -> int:
     """List the far points v that are not joined through the center.
 
-    Their distance from a member u < v lies in (lower, upper]. Whole boxes are excluded first, by the longest path to
-    one of their points.
+    The distance from v to a member u < v lies in (lower, upper]. Whole boxes are excluded first, based on the longest
+    path to any of their points.
     """
     columns, boxes, (low, high) = problem.columns, problem.boxes, (scratch.low, scratch.high)
     row, way, listed = scratch.distance, scratch.shared.distance, scratch.goals.is_open
@@ -165,8 +165,8 @@ def open_targets(
 ) -> np.int64:
     """List the far points of a source that are not joined through the center.
 
-    Their distance lies in (lower, upper]. If `forward` is true, only points after the source are listed, and otherwise
-    only points before it. Return the number of entries in ``scratch.targets``.
+    The distance from the source lies in (lower, upper]. Only points after the source are listed if `forward` is true,
+    and only points before the source otherwise. Return the number of entries in ``scratch.targets``.
     """
     columns, distance, way = problem.columns, scratch.distance, scratch.shared.distance
     factor = problem.dilation * (1.0 - problem.margin)
@@ -217,7 +217,7 @@ def drop_found(
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
     """Lower the limit of the bucket to about the median length.
 
-    Return the number of pairs left, and the limit.
+    Return the number of remaining pairs, and the limit.
     """
     limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
@@ -251,8 +251,8 @@ def filter_block(
 ) -> tuple[Integers, Floats, float]:
     """Return the pairs in a block for which no fast search finds a path.
 
-    They are the pairs u < v with begin <= u < end and a length in (lower, upper]. The clusters have the given radius in
-    the graph, which is less than half of `lower`. For pairs that are not joined through the center, a search starts
+    The pairs satisfy u < v and begin <= u < end and have a length in (lower, upper]. The clusters have the given radius
+    in the graph, which is less than half of `lower`. For pairs that are not joined through the center, a search starts
     from every member, or from the far ends if that requires fewer searches. If there are more than `room` pairs, the
     upper limit is lowered. Return the pairs, their lengths and the limit.
     """

@@ -1,15 +1,15 @@
 """Exact greedy spanner with memory proportional to its size.
 
-**In the plane**, only pairs with an empty box need to be examined. In the L1 norm, a point k in the closed box spanned
-by i and j lies between them: d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are
+**In the plane**, only pairs with an empty box need to be examined. In the L1 norm, every point k in the closed box
+spanned by i and j satisfies d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are
 shorter than (i, j) and precede it. Paths with dilation t join the ends of both pairs, and the concatenated path has
 dilation t for (i, j). Therefore, (i, j) is not an edge. For points in general position, about n log n of the n (n -
 1)/2 pairs have an empty box.
 
 *Rounding.* A pair with a non-empty box is joined by a chain of pairs with empty boxes. Rounding errors can affect the
-decision only if a link of the chain is a tie. A tie is a pair joined by a path with a length equal to t times its own
-length up to `slack`, a tolerance that exceeds all rounding errors in the sums. All pairs are examined if there is a
-tie, as on lattices, or if rounding errors may change the order of the lengths because some points are very close.
+decision only if a link of the chain is a tie. A tie is a pair (i, j) joined by a path of length t d(i, j) up to
+`slack`, which exceeds all rounding errors in the sums. All pairs are examined if there is a tie, as on lattices, or if
+rounding errors may change the order of the lengths because some points are very close.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def clear(frontier: Frontier) -> None:
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
     """Label all nodes within `reach` of `source` with their distances.
 
-    The search stops early once `goal` is settled. If the goal equals the source, there is no goal.
+    The search stops early once `goal` is settled. If `goal` equals `source`, the search has no goal.
     """
     start, degree, to, length = graph
     label(frontier, source, 0.0)
@@ -206,8 +206,8 @@ def search_both_ways(
     JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. The result is EXHAUSTED if
     `budget` nodes are settled without a decision.
 
-    If a node has no label from the other side, its distance from that side is at least the distance of the nearest
-    unsettled node there (`from_u` or `from_v`). The node is skipped if this distance is too large.
+    If a node has no label from the other side, its distance from that side is at least the distance to the nearest
+    unsettled node of that side (`from_u` or `from_v`). The node is skipped if this distance is too large.
     """
     label(forward, u, 0.0)
     label(backward, v, 0.0)

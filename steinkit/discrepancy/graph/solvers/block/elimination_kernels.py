@@ -1,8 +1,8 @@
 """Compiled kernels for the symbolic Cholesky factorization.
 
-Eliminating a node joins its later neighbours. The parent of a column is its first row below the diagonal. Column j of
-the factor has the later neighbours of node j and the rows of its children [1]_. A column is merged with its parent into
-one front if both have nearly the same rows.
+Eliminating a node joins its later neighbors. The parent of a column is its first row below the diagonal. Column j of
+the factor has the later neighbors of node j and the rows of the children of node j [1]_. A column is merged with its
+parent into one front if both have nearly the same rows.
 
 References
 ----------

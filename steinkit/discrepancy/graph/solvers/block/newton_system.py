@@ -2,15 +2,15 @@
 
 The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, which are B = [diag(1/r) A
 diag(u); I]. The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are
-coupled only if a row contains both, that is, if an edge of the graph joins them. On the spanner of a sample in the
-plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows faster than n. In
-higher dimensions, it is nearly dense.
+coupled only if a row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a
+sample in the plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows
+faster than n. In higher dimensions, it is nearly dense.
 
 The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
 eliminated in a minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination
 tree. The order, the tree and the positions of the entries depend only on the pattern of the rows. These structures are
-computed once and shared by the coordinates (`prepare`). They also determine the cost of a factorization in advance
-(`BlockPlan.flops`).
+computed once and shared by the coordinates (`prepare`). The cost of a factorization follows from these structures in
+advance (`BlockPlan.flops`).
 
 References
 ----------
@@ -52,7 +52,7 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Correctors with longer target steps. They require 13 % fewer solves and 4 % fewer iterations than the default."""
+"""Correctors with longer target steps. The method then needs 13 % fewer solves and 4 % fewer iterations."""
 _ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline (about 0.1 s)
 
 

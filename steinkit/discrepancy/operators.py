@@ -299,7 +299,7 @@ def _spread(n: int, most: int) -> Integers:
 
 
 def _require_moderate(values: Floats, name: str, points: Floats, names: tuple[str, ...]) -> None:
-    bad = np.argwhere(~(np.abs(values) <= 1e100))  # this is also true for NaN
+    bad = np.argwhere(~(np.abs(values) <= 1e100))  # this condition is also true for NaN
     if bad.size:
         row, *entry = map(int, bad[0])
         where = ", ".join(repr(names[k]) for k in entry)

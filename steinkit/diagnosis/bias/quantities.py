@@ -84,7 +84,7 @@ class Quantities:
         constant = np.flatnonzero((draws.scores == draws.scores[0]).all(axis=0))
         if len(constant):
             which = listed([names[j] for j in constant])
-            raise InputError(f"the score of {which} is the same at all draws, so it contains no information on bias")
+            raise InputError(f"the score of {which} is the same at all draws, so it contains no information about bias")
         require_sign(draws, sample.bounds)
         return cls(draws, sample.bounds, functions, names, centre, scale)
 

@@ -143,7 +143,7 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
     depth = np.minimum(log_density[left], log_density[right]) - log_density
     if not (depth > VALLEY_DEPTH).any():
         return None
-    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # differences of neighbors are not affected by a trend
+    change = 0.5 * np.diff(slope, prepend=slope[0]) ** 2  # differences between neighbors are not affected by a trend
     change[edges[:-1]] = 0.0
     counts = np.diff(edges)
     spread = np.add.reduceat(change, edges[:-1]) / np.maximum(counts - 1.0, 1.0)

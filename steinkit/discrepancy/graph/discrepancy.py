@@ -1,9 +1,8 @@
 """Computation of the graph Stein discrepancy, from graph to certificate.
 
-The coordinates are solved in portions of eight per thread. A solver stores several arrays of n (d + 1) variables per
-coordinate. If all coordinates were solved at once,
-the memory would be many times that of the result. Each portion receives an equal share of the remaining time. Only the
-bracket and the Stein function of each solution are kept.
+The coordinates are solved in batches of eight per thread. A solver stores several arrays of n (d + 1) variables per
+coordinate. Solving all coordinates at once would require many times the memory of the result. The remaining time is
+divided equally among the batches. Only the bracket and the Stein function of each solution are kept.
 """
 
 from __future__ import annotations
@@ -237,7 +236,7 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
 
 
 def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
-    """Build the graph on the points, and return it with its dilation."""
+    """Build the graph on the points, and return the graph with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; got {kind!r}")
     stretch = geometry.checked_dilation(dilation)

@@ -9,10 +9,11 @@ The variables and rows are scaled to u = 1 and r = 1. A step z = (y, p) -> z+ of
 
     y+ = clip(y + tau (b - A'p), -1, 1),    p+ = soft(p + sigma A (2 y+ - y), sigma),
 
-with diagonal steps sigma = omega eta/sum |a| and tau = eta/(omega sum |a|). The sums are over the entries of a row and
-of a column [2]_. The reflected Halpern iteration converges faster [3]_. It is z <- w (2 z+ - z) + (1 - w) z_0, with w =
-k/(k + 1) in the k-th step after a restart at z_0. The method restarts when its fixed-point residual has decreased
-sufficiently or begins to increase. The primal weight omega is then rebalanced by the distances that y and p have moved.
+with diagonal steps sigma = omega eta/sum |a| and tau = eta/(omega sum |a|). The sum in sigma runs over the entries of a
+row, and the sum in tau runs over the entries of a column [2]_. The reflected Halpern iteration converges faster [3]_.
+The step of this iteration is z <- w (2 z+ - z) + (1 - w) z_0, with w = k/(k + 1) in the k-th step after a restart at
+z_0. The method restarts when its fixed-point residual has decreased sufficiently or begins to increase. The primal
+weight omega is then rebalanced, based on the distances that y and p have moved.
 
 The iteration uses single precision. The bracket is usually limited by small violations of rows by y. Relaxed Kaczmarz
 sweeps [4]_ in double precision remove these violations before every check of the bracket. The width then decreases
@@ -20,7 +21,7 @@ approximately as 1/k^2 with the number of iterations k. This rate determines the
 a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5 takes a few thousand. If some edges are
 shorter than a hundredth of the others, the method may stall, even in double precision. A note reports this.
 
-For locality of memory accesses, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
+To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
 
 References
 ----------
@@ -106,7 +107,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
             history.append((run.iterations, run.gap))
             if stopped or run.gap <= _SHARE_OF_TOLERANCE * settings.tolerance or _has_stalled(history):
                 return run.candidate()
-            # the widths decrease approximately as 1/k^2 in the iterations k
+            # the widths decrease approximately as 1/k^2 with the number of iterations k
             factor = min(max(np.sqrt(run.gap / settings.tolerance), _DENSEST_CHECKS), _SPARSEST_CHECKS)
             next_check = min(int(run.iterations * factor), _MOST_ITERATIONS)
         run.restart()
@@ -194,7 +195,7 @@ class Iteration:
         return float(((self.y - y) ** 2 / self.tau).sum()), float(((self.p - p) ** 2 / self.sigma).sum())
 
     def check(self) -> None:
-        """Update the bounds by p, and by y before and after its repair."""
+        """Update the bounds with p, and with y before and after the repair."""
         upper = float(np.abs(self.p).sum() + np.abs(self.objective - self.matrix.T @ self.p).sum())
         if upper < self.upper:
             self.upper, self.best_p = upper, self.p

@@ -96,10 +96,10 @@ def halpern_steps(
 def repair(
     rows: MatrixRows, step: Floats, y: Floats, limit: float, most: float, sweeps: int, stop: NDArray[np.bool_]
 ) -> int:
-    """Reduce the violations of rows by relaxed Kaczmarz sweeps.
+    """Reduce row violations by relaxed Kaczmarz sweeps.
 
-    Each sweep is followed by a projection on the box. A row with |a'y| > R changes y by -lambda (a'y -+ R) a/||a||^2,
-    where 0 < lambda < 2. The value lambda = 1 is the projection on |a'y| <= R.
+    Each sweep is followed by a projection onto the box. If |a'y| > R for a row a, the sweep adds -lambda (a'y -+ R)
+    a/||a||^2 to y, where 0 < lambda < 2. The value lambda = 1 corresponds to the projection onto |a'y| <= R.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class LinearProgram(NamedTuple):
 
 Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
 
-# number of iterations, usually about 30
+# largest number of iterations; about 30 are usual
 INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
 _DUAL_SIMPLEX = {
     "solver": "simplex",
@@ -159,7 +159,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 
 
 def run_highs(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
-    """Solve with HiGHS, and return the column values and the row multipliers.
+    """Solve a program with HiGHS; return the column values and row multipliers.
 
     The status is ignored. The results are zero if there is no solution.
     """

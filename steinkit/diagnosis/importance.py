@@ -1,9 +1,9 @@
 r"""Pareto-smoothed importance sampling of draws from an approximation.
 
-Draws x of an approximation q have the importance ratios r = p(x) / q(x), for the target p. The largest ratios are
-replaced by quantiles of a generalized Pareto distribution that is fitted to them. Its shape, the Pareto k, measures the
-reliability of the weights: the ratios have about 1/k finite moments. Weights from n draws are considered reliable if k
-is at most min(1 - 1 / log10(n), 0.7).
+For a target p, draws x from an approximation q have the importance ratios r = p(x) / q(x). The largest ratios are
+replaced by quantiles of a generalized Pareto distribution fitted to these ratios. The shape of this distribution, the
+Pareto k, measures the reliability of the weights: the ratios have about 1/k finite moments. Weights from n draws are
+considered reliable if k is at most min(1 - 1 / log10(n), 0.7).
 
 References
 ----------
@@ -25,8 +25,8 @@ from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
 
 _LARGEST_K = 0.7
-_FEWEST = 25  # smallest number of draws for five ratios in the tail
-_EQUAL = 1e-9  # log ratios with a smaller range are equal up to rounding
+_FEWEST = 25  # smallest number of draws that leaves five ratios in the tail
+_EQUAL = 1e-9  # log ratios with a smaller range are equal up to rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class ImportanceWeights:
 
     @property
     def sentence(self) -> str:
-        """The Pareto k, its interpretation, and the largest change of a mean."""
+        """Text about the Pareto k and the largest change in a mean."""
         k = f"The Pareto k of the importance ratios is {self.pareto_k:.2f}"
         if not self.reliable:
             return f"{k}, more than {self.largest_k:.2f}: importance weights are not reliable."
@@ -96,7 +96,7 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
         if target is None or not target.has_log_density:
             raise InputError("the log density of the target is not known")
         if given.weights is not None:
-            raise InputError("the draws are weighted, and so are not draws of the approximation")
+            raise InputError("the draws are weighted and therefore do not come from the approximation")
         if len(given) < _FEWEST:
             raise InputError(f"expected at least {_FEWEST} draws, got {len(given)}")
         arviz = imported("arviz_stats.base.array", "arviz-stats", "psis").array_stats
@@ -106,7 +106,7 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
     ratios = log_p[prepared.points.inverse] - given.log_q
     weights, k = np.full(len(given), 1.0 / len(given)), -math.inf
     if np.ptp(ratios) > _EQUAL:
-        log_weights, k = arviz.psislw(-ratios)  # its argument is a log likelihood, as for leave-one-out
+        log_weights, k = arviz.psislw(-ratios)  # the argument is a log likelihood, as in leave-one-out CV
         weights = np.exp(log_weights)
     points = prepared.points.points[prepared.points.inverse]
     mean = weights @ points

@@ -1,4 +1,4 @@
-"""Table of a verdict by parameter: moments, convergence diagnostics and biases."""
+"""Table of moments, convergence diagnostics and biases for each parameter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OF_DRAWS = {
     "r_hat": ("R-hat", ".3f"),
 }
 _OF_WEIGHTS = {"psis_mean": ("PSIS mean", ".3g"), "psis_sd": ("PSIS sd", ".3g")}
-"""Headings and formats of columns."""
+"""Column headings and formats."""
 _UNITS = "Bias in units of the corrected standard deviation, with 95 % margins of error."
 _WEIGHTED = "MCSE, ESS and R-hat are not defined for weighted draws."
 
@@ -101,7 +101,7 @@ class ParameterTable:
         return ["-" if np.isnan(value) else f"{value:{columns[key][1]}}" for key, value in values.items()]
 
     def _trajectories(self) -> list[str]:
-        """Return sentences on divergences, tree depth and energy, if they are recorded."""
+        """Return sentences about divergences, tree depth and energy, where recorded."""
         sample, sentences = self.diagnostics.sample, []
         if sample.divergent is not None:
             sentences.append(f"{count(int(sample.divergent.sum()), 'divergent transition')}.")
@@ -120,14 +120,14 @@ class ParameterTable:
         return [in_json({"name": name, **dict(zip(self.columns, row, strict=True))}) for name, row in rows]
 
     def frame(self) -> Any:
-        """Return a data frame of pandas, or of Polars if pandas is not installed."""
+        """Return a pandas data frame, or a Polars one if pandas is not installed."""
         if find_spec("pandas") is None and find_spec("polars") is not None:
             return imported("polars", "Polars", "netcdf").DataFrame({"parameter": self.names, **self.columns})
         pandas = imported("pandas", "pandas", "netcdf")
         return pandas.DataFrame(self.columns, index=pandas.Index(self.names, name="parameter"))
 
     def tree(self, attributes: Mapping[str, Any]) -> Any:
-        """Return the table as a node of an xarray DataTree."""
+        """Return the table as an xarray DataTree node."""
         xarray = imported("xarray", "xarray", "netcdf")
         variables = {name: ("parameter", each) for name, each in self.columns.items()}
         known = {name: value for name, value in attributes.items() if value is not None}

@@ -6,7 +6,7 @@ The verdict combines several tests, which need no reference draws and account fo
 - bounded moments (`steinkit.discrepancy.bounded_features`) test shape, third-degree dependence and all pairs jointly;
 - slices (`steinkit.discrepancy.sliced_goodness_of_fit`) test the shape along coordinates and principal axes;
 - the kernel Stein test covers all of these aspects, with less power for each;
-- the invariance test (`steinkit.diagnosis.invariance`)evaluates the log density away from the draws;
+- the invariance test (`steinkit.diagnosis.invariance`) evaluates the log density away from the draws;
 - the mode weights (`steinkit.diagnosis.bias.mode_weights`) are tested if the draws split into separate modes;
 - a critic (`steinkit.diagnosis.critic`) is fitted to half of the draws and tested on the other half if the invariance
   test is not possible.
@@ -255,7 +255,7 @@ def verdict(
 
 
 def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
-    """Return the sample with log q from an array or from the column of that name."""
+    """Return the sample with log q from an array or a column with that name."""
     if not isinstance(log_q, str):
         return sample.with_columns(log_q=np.ravel(log_q))
     values = sample.select([log_q]).points[:, 0]

@@ -279,13 +279,13 @@ class Verdict(Result):
 
     @property
     def tree_depth(self) -> int | None:
-        """Largest depth of a trajectory tree of NUTS; None if it is not recorded."""
+        """Largest NUTS tree depth, or None if the depths are not recorded."""
         depths = self.diagnostics.sample.tree_depth
         return None if depths is None else int(depths.max())
 
     @property
     def pareto_k(self) -> float | None:
-        """The Pareto k of the importance ratios; None if `importance` is None."""
+        """The Pareto k of the importance ratios, or None if `importance` is None."""
         return None if self.importance is None else self.importance.pareto_k
 
     @property

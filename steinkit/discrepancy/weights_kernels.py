@@ -1,4 +1,4 @@
-"""Compiled kernel of the response matrix of a chain."""
+"""Compiled kernel for the response matrix of a chain."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from steinkit.sample import Floats, Integers
 
 @array_kernel
 def add_responses(blocks: Blocks, gains: Floats, value: Floats, order: Integers, responses: Floats) -> None:
-    """Add c_i' H^-1 c_k to the lower triangle of `responses`, shape (n, n).
+    """Add c_i' H^-1 c_k to the lower triangle of `responses` of shape (n, n).
 
     The factor of the Newton matrix H of a chain is given by `riccati_factorise`. The vector c_i contains the
     coefficients `value[i]` of gamma and 1 of Gamma at node i, and 0 at other nodes. Node i has the index ``order[i]``
     in the matrix.
 
-    The matrix H^-1 is the covariance of a Gauss-Markov chain. Its controls are the optimal feedback plus independent
-    noise with the variances 1/R, so the kernel follows the covariance of the state and the covariances with c_k of all
-    preceding nodes along the chain. The updates contain no cancellation.
+    The matrix H^-1 is the covariance of a Gauss-Markov chain. The controls of the chain are the optimal feedback plus
+    independent noise with variances 1/R. The kernel therefore propagates the covariance of the state and its
+    covariances with c_k at all preceding nodes along the chain. The updates contain no cancellation.
     """
     kinds, step, c3 = blocks.kind, blocks.step, blocks.c3
     n = len(kinds)

@@ -1,6 +1,6 @@
 """Linear program of the weights that minimize a Stein discrepancy.
 
-A Stein discrepancy of draws with weights q is the optimum of linear programs whose objectives are linear in q,
+A Stein discrepancy of draws with weights q is the optimum of linear programs with objectives that are linear in q,
 
     S(q) = max sum_i q_i h_i   over h = C'y,   |A y| <= r,   |y| <= u,
 
@@ -14,7 +14,8 @@ every reweighting, the mean of its test function h is at least the mean of the s
 limits w_i, this is the minimum of h.
 
 The programs are the d programs of the graph, or one chain per coordinate. Moments are functions F_k with mean zero
-under the target. They contribute sum_k |sum_i q_i F_ki|, which is a program with the boxes |x_k| <= 1 and no rows.
+under the target. The moments contribute sum_k |sum_i q_i F_ki|, which is a program with the boxes |x_k| <= 1 and no
+rows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from steinkit.discrepancy.graph.solvers.registry import SOLVERS
 from steinkit.discrepancy.weights_solver import ChainRows, MatrixRows, WeightsSystem, least_mean
 from steinkit.sample import Floats
 
-_ALLOWANCE = 2.0**-45  # rounding errors of h and of sums over draws, relative to the sizes of the terms
+_ALLOWANCE = 2.0**-45  # rounding errors in h and in sums over draws, relative to the sizes of the terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class WeightsProgram:
-    """Sum of Stein programs of n points with variable weights.
+    """Sum of Stein programs for n points with variable weights.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class WeightsProgram:
     most: Floats
 
     def solve(self, settings: Settings) -> Solved:
-        """Solve by the interior point method, and by HiGHS if the bracket is too wide."""
+        """Solve with the interior point method, or HiGHS if the bracket is too wide."""
         found = self._by_interior_point(settings)
         if found.gap <= settings.tolerance or settings.stopped:
             return found
@@ -99,7 +100,7 @@ class WeightsProgram:
         return replace(primal, lower=dual.lower, g=dual.g, h=dual.h, solver="interior point + highs")
 
     def bracket(self, weights: Floats, tolerance: float) -> tuple[float, float]:
-        """Return certified bounds of the discrepancy of weights."""
+        """Return certified bounds on the discrepancy for the given weights."""
         brackets = [(0.0, 0.0)]
         for program in self._weighted(weights):
             proofs = (each.proof for each in SOLVERS["auto"](program, Settings(tolerance)))
@@ -134,9 +135,9 @@ class WeightsProgram:
         return [form.coordinate(j) for each in self._weighted(weights) for j, form in enumerate(suitable_forms(each))]
 
     def _by_highs(self, settings: Settings) -> Solved:
-        """Solve the dual program by HiGHS.
+        """Solve the dual program with HiGHS.
 
-        It is min r'|p| + u'|s| subject to A'p + s = C q, with q in Delta.
+        The dual is min r'|p| + u'|s| subject to A'p + s = C q, with q in Delta.
 
         The multipliers of the constraints are y.
         """
@@ -184,7 +185,7 @@ class WeightsProgram:
 
 
 def _matrices(programs: list[SteinProgram]) -> tuple[list[CoordinateProgram], list[sparse.csr_array]]:
-    """Return the programs of all coordinates in matrix form, and C' of each."""
+    """Return the programs of all coordinates in matrix form, and each matrix C'."""
     found, heights = [], []
     for program in programs:
         n, points = program.n_points, np.arange(program.n_points)

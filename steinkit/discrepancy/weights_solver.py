@@ -4,11 +4,11 @@ See `weights_program` for the linear program
 
     maximise   t - w sum_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,   h = C'x,   -1 <= B x <= 1,
 
-with the blocks B of rows of the Stein programs, and the largest weight w. The multipliers of its first rows are the
-weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i + e_i - t <= 2 R at the
-optimum, and with e_i = R (1 + eps_i) and t = tau, up to constants,
+with the blocks B of rows of the Stein programs, and the largest weight w. The multipliers of the first rows of the
+program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i + e_i -
+t <= 2 R at the optimum, and with e_i = R (1 + eps_i) and t = tau, up to constants,
 
-    maximise   tau - w R sum_i eps_i   subject to   |h_i + R eps_i - tau| <= R,   |eps_i| <= 1,   |B x| <= 1.
+    maximize tau - w R sum_i eps_i   subject to   |h_i + R eps_i - tau| <= R,   |eps_i| <= 1,   |B x| <= 1.
 
 A Newton step eliminates eps_i, which gives for the change lambda of the weights
 
@@ -39,14 +39,14 @@ from steinkit.sample import Floats
 
 
 def least_mean(h: Floats, most: Floats) -> float:
-    """Return the smallest mean of h over weights of at most `most`."""
+    """Return the smallest mean of h over all weights that do not exceed `most`."""
     order = np.argsort(h)
     total = np.minimum(np.cumsum(most[order]), 1.0)
     return float(np.diff(total, prepend=0.0) @ h[order])
 
 
 class Rows(Protocol):
-    """The rows B and the matrix C of a sum of Stein programs with n points.
+    """Rows B and matrix C of a sum of Stein programs with n points.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Rows(Protocol):
         """Return h = C'x for rows B x."""
 
     def upper(self, weights: Floats, multipliers: Floats, /) -> float:
-        """Return an upper bound of the discrepancy, up to rounding errors."""
+        """Return an upper bound on the discrepancy, up to rounding errors."""
 
     def variables(self, rows: Floats, /) -> list[Floats]:
         """Return the variables y of each program, and the variables of the moments."""
@@ -84,7 +84,7 @@ class Rows(Protocol):
 class ChainRows:
     """Rows of chains and of moments.
 
-    The moments have the rows |x_k| <= 1 and the coefficients `moments`, shape (m, n).
+    The moments have the rows |x_k| <= 1 and the coefficients `moments` of shape (m, n).
     """
 
     def __init__(self, chains: list[ChainProgram], moments: Floats) -> None:
@@ -118,11 +118,11 @@ class ChainRows:
             add_responses(blocks, gains, form.chain.value, form.order, matrix)
         matrix[np.diag_indices(self.n)] += inverse
         self._factor: tuple[Floats, bool] | None = None
-        with suppress(LinAlgError):  # the interior point method stops at a step that is not finite
+        with suppress(LinAlgError):  # the interior point method stops if a step is not finite
             self._factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(self, force: Floats, kappa: Floats, change: Floats) -> Floats:
-        """Solve for the changes of x and of the weights."""
+        """Solve for the changes in x and in the weights."""
         if self._factor is None:
             change[:] = np.nan
             return np.full(self.n, np.nan)
@@ -148,7 +148,7 @@ class ChainRows:
         return np.asarray(h)
 
     def upper(self, weights: Floats, multipliers: Floats) -> float:
-        """Return an upper bound of the discrepancy."""
+        """Return an upper bound on the discrepancy."""
         *parts, _ = self._parts(multipliers)
         total = float(np.abs(self.moments @ weights).sum())
         for form, part in zip(self.chains, parts, strict=True):
@@ -204,7 +204,7 @@ class MatrixRows:
         self.system.factorise(self._force)
 
     def solve(self, force: Floats, kappa: Floats, change: Floats) -> Floats:
-        """Solve for the changes of x and of the weights."""
+        """Solve for the changes in x and in the weights."""
         self._force[self._kept], self._force[self._points] = force, -kappa / self._inverse
         self.system.step(self._force, self._change)
         change[:] = self._change[self._kept]
@@ -215,7 +215,7 @@ class MatrixRows:
         return np.asarray(self.to_heights @ rows[self._m :])
 
     def upper(self, weights: Floats, multipliers: Floats) -> float:
-        """Return an upper bound of the discrepancy."""
+        """Return an upper bound on the discrepancy."""
         p = multipliers[: self._m]
         return float(np.abs(p).sum() + np.abs(self.to_heights.T @ weights - self.scaled.T @ p).sum())
 
@@ -225,7 +225,7 @@ class MatrixRows:
 
 
 class WeightsSystem:
-    """Newton systems of the program; implements `interior_point.NewtonSystem`.
+    """Newton systems for the program, implementing `interior_point.NewtonSystem`.
 
     Parameters
     ----------
@@ -275,14 +275,14 @@ class WeightsSystem:
             limits[:] = (of_limits - self.reach * found) / self._of_limits
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return bounds of the smallest discrepancy, up to rounding errors."""
+        """Return bounds on the smallest discrepancy, up to rounding errors."""
         x = self._parts(rows)[0]
         lower = least_mean(self.rows.heights(x) / max(1.0, float(np.abs(x).max())), self.most)
         z = self.scale * self._parts(multipliers)[0]
         return max(lower, 0.0), self.rows.upper(self.weights(multipliers), z)
 
     def weights(self, multipliers: Floats) -> Floats:
-        """Return the weights, which are multipliers, with sum one."""
+        """Return the multipliers, normalized to weights that sum to one."""
         z = self._parts(multipliers)[1]
         q = np.clip(-self.scale / self.rows.ceiling * z, 0.0, self.most)
         return np.asarray(q / q.sum()) if q.any() else self.shares

@@ -1,14 +1,14 @@
 """Weights of draws that minimize a Stein discrepancy.
 
-In one dimension, the discrepancy is the graph Stein discrepancy by default. In more dimensions, it is the sum of slices
-and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the graph. Let z be
-the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j is the largest
-mean of
+In one dimension, the discrepancy is the graph Stein discrepancy by default. In higher dimensions, the default is the
+sum of slices and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the
+graph. Let z be the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j
+is the largest mean of
 
     phi(z_j) (C t)_j / C_jj + phi'(z_j),
 
 where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
-the marginal distribution of z_j. With t_j in its place, slices of strongly dependent coordinates would be noisy. If
+the marginal distribution of z_j. With t_j instead, slices of strongly dependent coordinates would be noisy. If
 coordinate k has bounds, C_jk is replaced by 0 for k != j, because the vector field must vanish at the bounds. The
 moments are the features of the entropy weights (`stein_regression`), divided by their mean absolute values.
 """
@@ -126,7 +126,7 @@ class OptimalWeights(Result):
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def headline(self) -> str:
-        """State the discrepancy before and after, and the effective sample size.
+        """State the discrepancy before and after weighting, and the effective size.
 
         Returns
         -------
@@ -215,14 +215,14 @@ def moments_table(before: Sample, after: Sample) -> Table:
 
 
 def described(points: Floats, weights: Floats) -> Floats:
-    """Return weighted means, sds, 5 % and 95 % quantiles, shape (4, d)."""
+    """Return weighted means, sds, and 5 % and 95 % quantiles, with shape (4, d)."""
     mean = weights @ points
     sd = np.sqrt(weights @ (points - mean) ** 2)
     return np.vstack([mean, sd, weighted_quantiles(points, weights, _LEVELS)])
 
 
 def weighted_quantiles(points: Floats, weights: Floats, levels: Sequence[float]) -> Floats:
-    """Return quantiles of weighted columns, shape (levels, d).
+    """Return quantiles of weighted columns as an array of shape (levels, d).
 
     The distribution function is interpolated linearly between the centers of its steps.
     """
@@ -250,7 +250,7 @@ def optimal_weights(
 ) -> OptimalWeights:
     """Compute the weights of draws that minimize a Stein discrepancy.
 
-    The weights are the solution of one linear program. Its dual proves that no other weights of these draws have a
+    The weights solve a single linear program. The dual program proves that no other weights of these draws have a
     smaller discrepancy than `OptimalWeights.lower`.
 
     Parameters
@@ -392,9 +392,9 @@ def _program(
 
 
 def _require_both_sides(standard: ScoredSample) -> None:
-    """Raise InputError if no weights give unbounded scores mean zero.
+    """Raise InputError if the scores have a nonzero mean under all weights.
 
-    The scores are those of coordinates without bounds.
+    Only scores of coordinates without bounds are checked.
     """
     free = standard.scores.T
     if standard.bounds is not None:

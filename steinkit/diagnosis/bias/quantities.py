@@ -120,7 +120,7 @@ class Quantities:
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def stein_features(self) -> Floats | None:
-        """Return the values of the richest feature set at the draws, shape (n, k).
+        """Return the richest feature set at the draws as an array of shape (n, k).
 
         The result is None if there are too few draws.
         """
@@ -132,7 +132,7 @@ class Quantities:
         return Frame.of(operand, np.arange(n)).features(operand, np.arange(n), kind)
 
     def entropy_weights(self) -> Floats | None:
-        """Return entropy weights for these features; None if there are too few draws."""
+        """Return entropy weights, or None if there are too few draws."""
         features = self.stein_features()
         return None if features is None else entropy_weights(features, self.operand.draws.shares)
 

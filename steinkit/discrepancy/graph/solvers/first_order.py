@@ -55,7 +55,7 @@ from steinkit.discrepancy.graph.solvers.base import (
 )
 from steinkit.sample import Floats
 
-_SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within single precision
+_SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within the range of single precision
 _RELAXATION = 1.6  # lambda in (0, 2); the projection (lambda = 1) takes four times as many sweeps
 _NEAR = 1e-2  # distance below which points have relative variables because the method stalls on short edges
 _CHECK_EVERY = 50  # number of iterations
@@ -169,7 +169,7 @@ class Iteration:
 
     @property
     def gap(self) -> float:
-        """Relative width of the bracket; 0 if rounding errors make the bounds cross."""
+        """Relative width of the bracket, or 0 if rounding errors make the bounds cross."""
         return max(relative_width(self.lower, self.upper), 0.0)
 
     def advance(self) -> None:

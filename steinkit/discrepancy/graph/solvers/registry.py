@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 PORTION = 8
-"""Number of coordinates per thread that are solved together, which limits the memory for their programs."""
+"""Number of coordinates per thread that are solved together, to limit the memory for the programs."""
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
@@ -120,7 +120,7 @@ SOLVERS: dict[str, Solver] = {
         ),
         Solver(
             "first_order",
-            "Four or more dimensions, brackets of 1e-5 and wider: the restarted Halpern PDHG method.",
+            "Four or more dimensions with brackets of 1e-5 or wider: the restarted Halpern PDHG method.",
             "first_order",
         ),
         Solver(

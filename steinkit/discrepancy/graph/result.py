@@ -103,7 +103,7 @@ class GraphSteinDiscrepancy(Measured):
     measure: ClassVar[str] = "graph"
     title: ClassVar[str] = "graph Stein discrepancy"
     smallest_is_no_proof: ClassVar[str] = (
-        "; samples that are too concentrated, and slowly mixing exact chains, may also have small values"
+        "; samples that are too concentrated, and slowly mixing exact chains, may also have a small value"
     )
 
     coordinate_lower: Floats

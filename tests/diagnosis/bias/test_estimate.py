@@ -385,7 +385,7 @@ def test_draws_and_scores_that_overflow_are_rejected():
     x = np.append(np.random.default_rng(1).normal(size=30), 1e308)[:, None]
     with pytest.raises(sk.InputError, match="overflow"):
         sk.estimate_bias(x, scores=-x)
-    with pytest.raises(sk.InputError, match="squares of scores overflow"):
+    with pytest.raises(sk.InputError, match="squared scores overflow"):
         sk.estimate_bias(np.random.default_rng(1).normal(size=(120, 2)), sk.Target(score=lambda x: -1e300 * x))
 
 

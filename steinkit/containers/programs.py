@@ -86,6 +86,7 @@ _PROGRAMS = (
         _TURING,
         {"iteration": "draw", "numerical_error": "divergent", "hamiltonian_energy": "energy"},
     ),
+    Program("chains of FlexiChains.jl", ("iter", "chain"), _TURING, {"iter": "draw"}),
     Program("chains of coda", ("CHAIN", "ITER"), "", {"CHAIN": "chain", "ITER": "draw"}),
     Program("a chain of BayesianTools", ("LP", "LL", "LPr"), "LP|LL|LPr"),
     Program("draws of bilby", ("log_likelihood", "log_prior"), "log_likelihood|log_prior"),

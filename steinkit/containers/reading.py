@@ -221,7 +221,7 @@ def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
     require_numbers(array, f"the {type(draws).__name__}", "draws", "convert it")
     if dims is None:
         if array.ndim == 3:
-            _require_chains_lead(array, f"an array of shape {array.shape}")
+            require_chains_lead(array, f"an array of shape {array.shape}")
         return Sample(points=array)
     if array.ndim not in (len(dims), len(dims) + 1):
         raise InputError(
@@ -306,7 +306,7 @@ def _dims_by_shapes(
         raise InputError(f"{source}: expected leading axes (draws) or (chains, draws) in all arrays, got {found}")
     if leads == {2}:
         name, first = next(iter(arrays.items()))
-        _require_chains_lead(first, f'"{name}" of shape {first.shape}')
+        require_chains_lead(first, f'"{name}" of shape {first.shape}')
     return DIMS[leads.pop() - 1]
 
 
@@ -327,7 +327,7 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
         )
 
 
-def _require_chains_lead(array: NDArray[Any], what: str) -> None:
+def require_chains_lead(array: NDArray[Any], what: str) -> None:
     """Warn about arrays with more chains than draws.
 
     Raises InputError if neighbors along the axis of the chains are correlated. Otherwise, arrays of emcee, with shape

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.containers.columns import ALL, Selection, choose, weight_column, weights_from
-from steinkit.containers.reading import from_mapping
+from steinkit.containers.reading import from_mapping, require_chains_lead
 from steinkit.errors import InputError, UsageError, did_you_mean
 from steinkit.files.streams import damage_reported, require_size
 from steinkit.sample import PER_DRAW, Sample, default_names, rectangle
@@ -48,7 +48,7 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
         arrays = {name: archive[name] for name in sorted(archive.names)}
         if len(arrays) == 1 and next(iter(arrays.values())).ndim > 1:
             weight_column((), source, selection)
-            return _sample({"points": next(iter(arrays.values()))}, source, selection)
+            return _unnamed_sample(next(iter(arrays.values())), source, selection)
         return from_mapping(arrays, None, None, selection, source).sample(selection)
     others = sorted(archive.names.difference(_ENTRIES))
     weights = weight_column([*others, *archive.names.intersection(["weights"])], source, selection, ("weights",))
@@ -93,7 +93,7 @@ def read_npy(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     weight_column((), source, selection)
     with damage_reported(f"{source} {_DAMAGED}", _REMEDY):
         points = _array(data)
-    return _sample({"points": points}, source, selection)
+    return _unnamed_sample(points, source, selection)
 
 
 def write_npy(sample: Sample, target: str) -> bytes:
@@ -163,6 +163,13 @@ def _array(data: bytes) -> NDArray[Any]:
     if stream.tell() < len(data):
         raise ValueError("data follow the array")
     return array
+
+
+def _unnamed_sample(points: NDArray[Any], source: str, selection: Selection) -> Sample:
+    """Return the draws in an array that steinkit may not have written."""
+    if points.ndim == 3 and points.size and points.dtype.kind in "fiu":
+        require_chains_lead(points, f"an array of shape {points.shape} in {source}")
+    return _sample({"points": points}, source, selection)
 
 
 def _sample(entries: dict[str, Any], source: str, selection: Selection) -> Sample:

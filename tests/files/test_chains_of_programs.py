@@ -269,6 +269,7 @@ def test_emcee_backends(tmp_path: Path) -> None:
             ("b_Intercept",),
             {"chain": [3, 9], "draw": [4, 10]},
         ),
+        ("iter,chain,mu,logprior,logjoint", "FlexiChains.jl", ("mu",), {"draw": [0, 5], "chain": [1, 6]}),
         ("CHAIN,ITER,mu", "coda", ("mu",), {"chain": [0, 3], "draw": [1, 4]}),
         ("LP,LL,LPr,mu", "BayesianTools", ("mu",), {}),
         ("a--b\tprior\tpost\tlog_weight", "CosmoSIS", ("a--b",), {"weights": [np.exp(-4.0), 1.0]}),

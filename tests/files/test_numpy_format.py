@@ -252,3 +252,15 @@ def test_npy_refuses_samples_that_it_cannot_hold(parts: dict[str, Any], lost: st
 def test_npy_keeps_chains(assert_same: Any) -> None:
     assert_same(read_npy(write_npy(Sample(points=CUBE), "s.npy"), "s.npy"), Sample(points=CUBE))
     assert_same(read_npy(write_npy(Sample(points=CUBE[0]), "s.npy"), "s.npy"), Sample(points=CUBE[0]))
+
+
+def test_arrays_of_emcee_are_refused() -> None:
+    steps = np.cumsum(np.random.default_rng(0).normal(size=(50, 8, 2)), axis=0)
+    stream = io.BytesIO()
+    np.savez(stream, chain=steps)
+    for data, read in ((saved(steps), read_npy), (stream.getvalue(), read_npz)):
+        with pytest.raises(InputError, match=r"\(50, 8, 2\) in s: more chains than draws"):
+            read(data, "s")
+    chain = read_npy(saved(steps.swapaxes(0, 1)), "s").chain
+    assert chain is not None
+    assert len(np.unique(chain)) == 8

@@ -343,7 +343,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
     if len(moved.points) * seconds > _PATIENCE * allowed:
         raise _TooSlowError("the log density is too slow")  # no time, which would differ between runs
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
-    cost = ", because the density is slow" if slow > 1 else ""
+    cost = " because the density is slow" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else (), slow > 1
 
 

@@ -222,7 +222,7 @@ def verdict(
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     if laid_out.is_weighted and not laid_out.is_ordered:  # autocorrelation of sorted draws is not a property of a chain
         ess = diagnosed.weight_ess
-    if len(prepared.points) < len(prepared.given):  # repeated draws are at most as good as weighted distinct ones
+    if len(prepared.points) < len(prepared.given):  # repeated draws are no better than weighted distinct draws
         ess = min(ess, 1.0 / float(prepared.points.weights @ prepared.points.weights))
     return Verdict(
         tests=tests,

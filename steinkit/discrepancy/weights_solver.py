@@ -2,7 +2,7 @@
 
 See `weights_program` for the linear program
 
-    maximise   t - w sum_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,   h = C'x,   -1 <= B x <= 1,
+    maximize   t - w sum_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,   h = C'x,   -1 <= B x <= 1,
 
 with the blocks B of rows of the Stein programs, and the largest weight w. The multipliers of the first rows of the
 program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i + e_i -

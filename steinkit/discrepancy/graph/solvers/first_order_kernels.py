@@ -62,10 +62,10 @@ def halpern_steps(
     weights: Floats,
     stop: NDArray[np.bool_],
 ) -> None:
-    """Take reflected Halpern steps.
+    """Take several reflected Halpern steps.
 
     The step is z <- w (2 z+ - z) + (1 - w) z_0, where z = (y, p), with one weight w per step. Multipliers of rows that
-    never bind remain zero, and their rows are not added to A'p. The steps end if `stop[0]` becomes true.
+    never bind remain zero, and these rows are not added to A'p. The steps end if `stop[0]` becomes true.
     """
     y, anchor_y, ahead, p, anchor_p, pull = iterates
     one, two = np.float32(1.0), np.float32(2.0)

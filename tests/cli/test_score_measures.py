@@ -103,7 +103,8 @@ class TestText:
         assert entry["moved"] == pytest.approx(79 / 159)
         assert entry["cost_per_draw"] == 5.0
         text = steinkit("score", name, "--measure", "ess").out
-        assert "50%" in text and "cost per draw" in text
+        assert "50%" in text
+        assert "cost per draw" in text
 
 
 class TestMistakes:

@@ -82,7 +82,7 @@ class Sampler:
         options = self.options()
         return {"draws", "budget"} <= options.keys() and not options["draws"].required
 
-    def run(self, target: Target, options: Mapping[str, Any], *, progress: bool = False) -> Draws:
+    def run(self, target: Target, options: Mapping[str, object], *, progress: bool = False) -> Draws:
         """Run the sampler.
 
         Parameters

@@ -207,7 +207,7 @@ class ChainDiagnostics(Measurement):
         """
         listed = {name: getattr(self, name).tolist() for name in _COLUMNS.values()}
         rows = [{"name": name} | {key: each[j] for key, each in listed.items()} for j, name in enumerate(self.names)]
-        found: dict[str, Any] = {"measure": self.measure, "value": self.value, "coordinates": rows}
+        found: dict[str, object] = {"measure": self.measure, "value": self.value, "coordinates": rows}
         found |= {"chains": self.n_chains, "moved": self.moved, "cost_per_draw": self.cost_per_draw}
         return {name: in_json(value) for name, value in found.items()}
 

@@ -35,7 +35,7 @@ def compare(
     reference_draws: DrawsLike | LongRun | None = None,
     rng: Seed = 0,
     progress: bool = False,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     **changes: Any,
 ) -> Comparison:
     """Test and measure several samples and rank them by their certified brackets.

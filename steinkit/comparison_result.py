@@ -152,7 +152,7 @@ class Comparison(Result):
             **(self.origin.to_dict() if self.origin else {}),
         }
 
-    def _entry(self, each: ComparedSample) -> dict[str, Any]:
+    def _entry(self, each: ComparedSample) -> dict[str, object]:
         sample = each.sample
         ranks = {measure: self.rank(each.name, measure) for measure in self.measures}
         return {
@@ -357,7 +357,7 @@ class Comparison(Result):
         return f"<Comparison of {len(self.samples)} samples by {', '.join(self.measures)}{reservations(self.warnings)}>"
 
 
-def _reference(each: Reference) -> dict[str, Any]:
+def _reference(each: Reference) -> dict[str, object]:
     known, (lower, upper) = each.to_dict(), each.range
     ends = {"lower": lower, "upper": upper, "values": each.values.tolist()}
     return {key: known[key] for key in ("draws", "effective_draws", "run", "median")} | ends

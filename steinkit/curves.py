@@ -256,7 +256,7 @@ def curve(
     measure: str | None = None,
     rng: Seed = 0,
     progress: bool = False,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     **changes: Any,
 ) -> Curve:
     """Measure the first n draws of a sample for several n and fit the rate.

@@ -368,7 +368,7 @@ def _checked(
     sample: Callable[..., DrawsLike],
     seed: int,
     level: float,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> CheckedTarget:
     """Run the sampler on one target and test the draws."""
     try:

@@ -106,7 +106,7 @@ class Proposal:
         """
         raise NotImplementedError
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Return the options, for `Draws.settings`.
 
         Returns
@@ -188,7 +188,7 @@ class RandomWalk(Proposal):
         """
         return add_noise(states, self._scale, noise), np.zeros(len(states))  # type: ignore[attr-defined]
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Return the scale, for `Draws.settings`.
 
         Returns
@@ -290,7 +290,7 @@ class Langevin(Proposal):
         ratio = (((proposals - center) ** 2).sum(axis=1) - ((states - back) ** 2).sum(axis=1)) / (2.0 * eps)
         return proposals, np.asarray(ratio)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Return the options, for `Draws.settings`.
 
         Returns
@@ -394,7 +394,7 @@ class CustomProposal(Proposal):
             raise InputError(f"`log_ratio` must return an array of shape ({len(states)},); got {ratio.shape}")
         return proposals, ratio
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """Return the name of ``move``, for `Draws.settings`.
 
         Returns

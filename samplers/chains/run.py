@@ -69,10 +69,10 @@ def run_chains(
     """
     _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
     _require(test, "test", "decide", "MetropolisTest()")
-    settings = {"sampler": sampler} | proposal.described() | test.described()
-    settings["temperature"] = positive(temperature, "temperature")
+    temperature = positive(temperature, "temperature")
+    settings = {"sampler": sampler} | proposal.described() | test.described() | {"temperature": temperature}
     with np.errstate(all="ignore"):  # non-finite values are reported with their chain and step
-        run = Run(target, proposal, test, options, settings["temperature"])
+        run = Run(target, proposal, test, options, temperature)
         run.advance()
     return run.recorder.draws(run.model.names, settings, test.diagnostics)
 

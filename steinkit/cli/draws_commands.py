@@ -66,7 +66,7 @@ def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> No
 
 
 def deliver_sample(
-    sample: Sample, options: Options, text: str, document: Mapping[str, Any], notes: Iterable[str] = ()
+    sample: Sample, options: Options, text: str, document: Mapping[str, object], notes: Iterable[str] = ()
 ) -> None:
     """Write draws, and print warnings, a report and, with ``--json``, the document.
 

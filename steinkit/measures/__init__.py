@@ -169,7 +169,7 @@ def all_options() -> dict[str, Option]:
     return {name: option for measure in _ALL for name, option in measure.options.items()}
 
 
-def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
+def require_taken(settings: Mapping[str, object], measures: Sequence[str]) -> None:
     """Check that every setting belongs to at least one of the chosen measures.
 
     Parameters
@@ -195,11 +195,11 @@ def require_taken(settings: Mapping[str, Any], measures: Sequence[str]) -> None:
             )
 
 
-def _require_settings(settings: Mapping[str, Any]) -> None:
+def _require_settings(settings: Mapping[str, object]) -> None:
     require_known(settings, all_options(), "no measure has a setting", "the settings")
 
 
-def recorded_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def recorded_settings(settings: Mapping[str, object]) -> dict[str, object]:
     """Return all settings that affect values, in the form stored in JSON.
 
     An operator is represented by its fingerprint.
@@ -220,7 +220,7 @@ def take_measure(
     name: str,
     sample: Sample,
     target: Target | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     **changes: Any,
 ) -> Measurement:
     """Measure a sample.

@@ -168,7 +168,7 @@ class Scores(Result):
         return each.tables(self.reference(each))
 
 
-def sample_document(sample: Sample) -> dict[str, Any]:
+def sample_document(sample: Sample) -> dict[str, object]:
     """Return the sample's entry in JSON."""
     distinct = len(sample.distinct())
     return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}

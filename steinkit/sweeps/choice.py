@@ -169,7 +169,7 @@ class Choice:
                 return name, "smallest" if value == min(tried) else "largest"
         return None
 
-    def of(self, settings: Mapping[str, Any]) -> SettingSummary:
+    def of(self, settings: Mapping[str, object]) -> SettingSummary:
         """Return the summary of a setting.
 
         Parameters
@@ -200,7 +200,7 @@ class Choice:
 def choose(
     records: Sequence[Cell],
     measure: str,
-    settings: Sequence[Mapping[str, Any]],
+    settings: Sequence[Mapping[str, object]],
     *,
     eligible: Collection[int] | None = None,
     level: float = LEVEL,
@@ -383,7 +383,7 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
 
-def _by_setting(records: Sequence[Cell], settings: Sequence[Mapping[str, Any]]) -> list[dict[int, Cell]]:
+def _by_setting(records: Sequence[Cell], settings: Sequence[Mapping[str, object]]) -> list[dict[int, Cell]]:
     """Return the cells of each setting by their seeds."""
     found: dict[str, dict[int, Cell]] = {digest(setting): {} for setting in settings}
     for cell in records:

@@ -176,10 +176,10 @@ def make_plan(
     /,
     *,
     grid: Mapping[str, Sequence[Any]],
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
-    target_options: Mapping[str, Any] | None = None,
+    target_options: Mapping[str, object] | None = None,
     label: str = "",
     **measure_settings: Any,
 ) -> Plan:

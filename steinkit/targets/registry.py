@@ -206,7 +206,7 @@ def _parse(name: str, entry: _Entry, options: Mapping[str, str]) -> dict[str, An
     return values
 
 
-def _require_together(name: str, values: Mapping[str, Any], needs: Mapping[str, str]) -> None:
+def _require_together(name: str, values: Mapping[str, object], needs: Mapping[str, str]) -> None:
     """Raise UsageError for incomplete or contradictory options."""
     for key, other in needs.items():
         if key in values and other not in values:

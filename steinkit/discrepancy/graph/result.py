@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -219,7 +219,7 @@ class GraphSteinDiscrepancy(Measured):
         """Contributions of the coordinates to the discrepancy."""
         return terms_of(self.sample.names, self.coordinate_lower.tolist(), self.coordinate_upper.tolist())
 
-    def _details(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, object]:
         return {
             "saturation": self.saturation,
             "unranked": self.unranked or None,

@@ -153,7 +153,7 @@ class SteinProgram:
         return int(self.points.shape[1])
 
     @property
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, object]:
         """Arrays that define the program, for `instance_kept`."""
         c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
         names = "points", "scores", "weights", "weights_low", "bounds"

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -70,7 +69,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str
 
 
 def _run(
-    program: highs.LinearProgram, options: dict[str, Any], settings: Settings, solver: str, notes: list[str]
+    program: highs.LinearProgram, options: dict[str, object], settings: Settings, solver: str, notes: list[str]
 ) -> highs.Point:
     """Solve a linear program with CVXPY.
 

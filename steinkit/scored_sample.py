@@ -19,6 +19,7 @@ from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, during, listed
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
 from steinkit.target import Target, as_bounds, require_inside, require_target
+from steinkit.text import count
 from steinkit.units import Units, UnitsLike
 
 _LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
@@ -180,7 +181,7 @@ class ScoredSample:
             inverse=np.where(points.inverse >= 0, group[points.inverse], -1),
         )
         note = (
-            f"{len(group) - len(first)} points are equal to other points after rounding in these units; they were "
+            f"rounding in these units makes {count(len(group) - len(first), 'point')} equal to others; equal points were "
             "merged, and the means of their scores are used"
         )
         return replace(self, points=merged, scores=scores, notes=(*self.notes, note))

@@ -181,8 +181,8 @@ class ScoredSample:
             inverse=np.where(points.inverse >= 0, group[points.inverse], -1),
         )
         note = (
-            f"rounding in these units makes {count(len(group) - len(first), 'point')} equal to others; equal points were "
-            "merged, and the means of their scores are used"
+            f"rounding in these units makes {count(len(group) - len(first), 'point')} equal to others; equal points "
+            "were merged, and the means of their scores are used"
         )
         return replace(self, points=merged, scores=scores, notes=(*self.notes, note))
 

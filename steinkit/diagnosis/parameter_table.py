@@ -113,7 +113,7 @@ class ParameterTable:
             sentences.append(f"The smallest E-BFMI is {compact(bfmi, 2)} (should be at least {LOW_BFMI}).")
         return sentences
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return one document per row for JSON, with null for unknown values."""
         table = zip(*(each.tolist() for each in self.columns.values()), strict=True)
         rows = zip(self.names, table, strict=True)
@@ -126,7 +126,7 @@ class ParameterTable:
         pandas = imported("pandas", "pandas", "netcdf")
         return pandas.DataFrame(self.columns, index=pandas.Index(self.names, name="parameter"))
 
-    def tree(self, attributes: Mapping[str, Any]) -> Any:
+    def tree(self, attributes: Mapping[str, object]) -> Any:
         """Return the table as an xarray DataTree node."""
         xarray = imported("xarray", "xarray", "netcdf")
         variables = {name: ("parameter", each) for name, each in self.columns.items()}

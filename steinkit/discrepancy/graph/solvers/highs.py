@@ -48,7 +48,7 @@ class LinearProgram(NamedTuple):
     rows: tuple[Floats, Floats]
 
 
-Run = Callable[[LinearProgram, dict[str, Any], Settings], Point]
+Run = Callable[[LinearProgram, dict[str, object], Settings], Point]
 
 # largest number of iterations; about 30 are usual
 INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
@@ -158,7 +158,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
     return primal, -dual
 
 
-def run_highs(program: LinearProgram, options: dict[str, Any], settings: Settings) -> Point:
+def run_highs(program: LinearProgram, options: dict[str, object], settings: Settings) -> Point:
     """Solve a program with HiGHS; return the column values and row multipliers.
 
     The status is ignored. The results are zero if there is no solution.

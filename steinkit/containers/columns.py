@@ -101,7 +101,7 @@ class Selection:
     Raises
     ------
     UsageError
-        If `columns` is not a list of names, or `weights` is not a name.
+        If `columns` is not a list of names, `weights` is not a name, or `columns` contains `weights`.
     """
 
     columns: Sequence[str] | None = None
@@ -114,6 +114,8 @@ class Selection:
         if columns is not None and not valid:
             raise UsageError(f'columns must be a list of coordinate names, such as ["mu", "tau"]; got {columns!r}')
         require_type((str, types.NoneType), "the name of a column of weights, or 'none'", weights=self.weights)
+        if columns is not None and self.weights in columns:
+            raise UsageError(f"weights (--weights) and columns (--columns) must not share a column; got {self.weights!r}")
 
 
 ALL = Selection()

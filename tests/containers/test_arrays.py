@@ -105,6 +105,8 @@ def test_a_dict_of_arrays_is_read_by_name():
     weighted = sk.as_sample(draws, weights="weight", columns=["theta"])
     np.testing.assert_array_equal(weighted.weights, np.arange(5.0))
     other = sk.as_sample(draws | {"w": np.ones(5)}, weights="w")
+    with pytest.raises(sk.UsageError, match="'theta'"):
+        sk.as_sample(draws, weights="theta", columns=["theta"])
     assert (other.names[-1], other.weights.tolist()) == ("weight", [1.0] * 5)
     sample = sk.as_sample(draws, weights="none")
     assert sample.names == (

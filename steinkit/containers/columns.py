@@ -115,7 +115,9 @@ class Selection:
             raise UsageError(f'columns must be a list of coordinate names, such as ["mu", "tau"]; got {columns!r}')
         require_type((str, types.NoneType), "the name of a column of weights, or 'none'", weights=self.weights)
         if columns is not None and self.weights in columns:
-            raise UsageError(f"weights (--weights) and columns (--columns) must not share a column; got {self.weights!r}")
+            raise UsageError(
+                f"weights (--weights) and columns (--columns) must not share a column; got {self.weights!r}"
+            )
 
 
 ALL = Selection()

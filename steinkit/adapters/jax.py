@@ -14,6 +14,7 @@ position, in pytree order.
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,10 +43,12 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     model : callable or None
         The model, with the handlers that were used for sampling. If the model is None, the scores are the gradients
         stored by the sampler, and the target is known only at the draws. In this case, no site may be transformed.
-    draws : numpyro.infer.MCMC, or draws by name
+    draws : numpyro.infer.MCMC, draws by name, or tuple (guide, params, draws)
         Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays
         (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. The
         draws may have single precision, which is the NumPyro default. The score is computed in double precision.
+        For draws of a guide with parameters ``params``, as in ``(guide, result.params, guide.sample_posterior(...))``,
+        the sample contains the log density of the guide, and `verdict` computes the Pareto k.
     *args, **kwargs
         Arguments of the model.
 
@@ -78,6 +81,12 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     if model is None:
         return _from_stored_gradients(draws)
     made = numpyro_model(model, *args, **kwargs)
+    if isinstance(draws, tuple) and len(draws) == 3:
+        guide, params, draws = draws
+        target, sample = made.bind(draws)
+        with double_precision():
+            log_q = _log_q(made, target, sample.points, guide, params, partial(model, *args, **kwargs), args, kwargs)
+        return target, sample.with_columns(log_q=log_q)
     is_run = hasattr(draws, "get_samples")
     if is_run:
         target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
@@ -89,6 +98,32 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
         hold_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
     return target, sample
+
+
+def _log_q(
+    made: Model,
+    target: Target,
+    points: Floats,
+    guide: Any,
+    params: Any,
+    model: Callable[[], Any],
+    args: Any,
+    kwargs: Any,
+) -> Floats:
+    """Return the log density of a guide in unconstrained space."""
+    if hasattr(guide, "get_posterior"):  # a distribution of all unconstrained sites, in the order of their names
+        ends = np.cumsum([math.prod(each.free_shape) for each in made.parameters])
+        blocks = dict(zip((each.name for each in made.parameters), np.split(points, ends[:-1], axis=1), strict=True))
+        latent = np.concatenate([blocks[name] for name in sorted(blocks)], axis=1)
+        return np.asarray(guide.get_posterior(params).log_prob(latent), dtype=np.float64)
+    log_density = imported("numpyro.infer.util", "NumPyro", "numpyro").log_density
+    assert made.constrain is not None
+
+    def difference(values: Any) -> Any:  # log q - log p on the original scale, where both lack log |J|
+        return log_density(guide, args, kwargs, {**params, **values})[0] - log_density(model, (), {}, values)[0]
+
+    values = made.constrain(points)
+    return target.log_density(points) + np.asarray(jax_module().vmap(difference)(values), dtype=np.float64)
 
 
 def _diagnostics(mcmc: Any) -> dict[str, Any]:

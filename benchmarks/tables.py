@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from records import RECORDS, kept
+from scipy.stats import binomtest
 
 TABLES = Path(__file__).parent / "tables"
+PACKAGES = "four packages"
+NUTS = {"schools": "eight schools (non-centered)", "grouped": "grouped logistic regression, d = 45"}
 Row = dict[str, Any]
 REJECTED = "accused"  # key of the records: rejections among the evaluated samples
 
@@ -130,7 +133,7 @@ def families(records: Path = RECORDS) -> str:
     ]
     named, flagged = (sum(row.get(key, 0) for row in one) for key in ("first", "flagged"))
     return (
-        f"{table(('sample', 'samples', 'judged', 'rejected of these at .05', 'at .01'), rows)}\n\n{taken(record)} "
+        f"{table(('sample', 'samples', 'judged', 'rejected of these at 0.05', 'at 0.01'), rows)}\n\n{taken(record)} "
         "Except for chance, the rejection rate of the judged exact samples should not exceed the level. Of the "
         f"rejected samples with one biased coordinate, the first finding names that coordinate in {named} of {flagged}."
     )
@@ -149,7 +152,7 @@ def modes(records: Path = RECORDS) -> str:
         [row["sample"], *(str(each) for each in (row["tried"], row["rejected"][1], row["judged"], row[REJECTED][1]))]
         for row in record["rows"]
     ]
-    header = ("sampler, draws", "chains", "p below .01", "judged", "rejected of these at .01")
+    header = ("sampler, draws", "chains", "p below 0.01", "judged", "rejected of these at 0.01")
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 
@@ -162,7 +165,7 @@ def modes_in_words(records: Path = RECORDS) -> str:
     below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", REJECTED))
     return (
         f"Of {tried} short chains of exact samplers between two modes, started at exact draws, {number(below)} have "
-        f"a p-value below .01, {number(judged)} have enough effective draws, and {number(wrongly)} of these are "
+        f"a p-value below 0.01, {number(judged)} have enough effective draws, and {number(wrongly)} of these are "
         "rejected. "
         f"Of {long['tried']} long chains, {number(long['judged'])} have enough effective draws, and "
         f"{number(long[REJECTED][1])} are rejected."
@@ -201,8 +204,8 @@ def posteriors_in_words(rows: list[Row]) -> str:
     )
     return (
         f"Samples with too few effective draws: {number(unjudged)} of {6 * len(rows)}. Exact samples with "
-        f"a p-value of at most .05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most .01: "
-        f"{number(sum(p <= 0.01 for p in right))}. Rejected at .01: {found(rows, 'shift25')} of {len(rows)} "
+        f"a p-value of at most 0.05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most 0.01: "
+        f"{number(sum(p <= 0.01 for p in right))}. Rejected at 0.01: {found(rows, 'shift25')} of {len(rows)} "
         f"shifted samples, with the shifted coordinate named first in {flagged} of {len(movable)}; "
         f"{found(biased, 'ula')} of {len(biased)} Langevin samples with a given bias, and "
         f"{found(blown_up, 'ula')} of {len(blown_up)} for which the bias could not be set; "
@@ -216,7 +219,7 @@ def p_value(p: float) -> str:
 
 
 def found(rows: list[Row], key: str) -> int:
-    """Return the number of rows with a rejection at .01."""
+    """Return the number of rows with a rejection at 0.01."""
     return sum(row[key] <= 0.01 and key not in row["not_judged"] for row in rows)
 
 
@@ -261,7 +264,7 @@ def approximate_fits(records: Path = RECORDS) -> str:
         for row in record["rows"]
         if row["table"] == "target"
     ]
-    header = ("target", "rejected fits", "reliable share", "means covered", "sds covered", "missed by more than .1 sd")
+    header = ("target", "rejected fits", "reliable", "means covered", "sds covered", "missed by more than 0.1 sd")
     return f"{table(header, cells)}\n\n{taken(record)}"
 
 
@@ -286,18 +289,40 @@ def families_of(name: str, records: Path) -> str:
         ]
         for row in record["rows"]
     ]
-    return f"{table(('family', 'judged', 'rejected at .05', 'at .01'), cells)}\n\n{taken(record)}"
+    return f"{table(('family', 'judged', 'rejected at 0.05', 'at 0.01'), cells)}\n\n{taken(record)}"
+
+
+def exact_chains(records: Path = RECORDS) -> str:
+    """Return the rates of `false_alarms.py` and `nuts_chains.py`, with intervals."""
+    chains, nuts = kept("false_alarms", records), kept("nuts_chains", records)
+    groups = {f"{len(chains['rows'])} families of autoregressions and Hamiltonian Monte Carlo": chains["rows"]}
+    for row in nuts["rows"]:
+        model = row["name"].split(", ")[0]
+        groups.setdefault(f"NUTS in {PACKAGES}, {NUTS.get(model, model.replace('_', ', d = '))}", []).append(row)
+    cells = []
+    for name, rows in groups.items():
+        samples, judged, *rejected = (sum(row[key] for row in rows) for key in ("samples", "judged", "at_05", "at_01"))
+        cells.append([name, f"{judged:,} of {samples:,}", *(interval(count, judged) for count in rejected)])
+    head = ("exact chains, not thinned", "judged", "rejected at 0.05", "at 0.01")
+    return f"{table(head, cells)}\n\n{taken(chains)}\n\n{taken(nuts)}"
+
+
+def interval(count: int, tried: int) -> str:
+    """Format a rate with its 95 % Clopper-Pearson interval."""
+    found = binomtest(count, tried).proportion_ci()
+    return f"{count / tried:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def defined(share: float | None) -> str:
     """Format a rate with two digits, or a dash if it is undefined."""
-    return "-" if share is None else f"{share:.2f}".lstrip("0") if 0.0 < share < 1.0 else f"{share:.0f}"
+    return "-" if share is None else f"{share:.2f}"
 
 
 WRITTEN: dict[str, Callable[..., str]] = {
     "approximate_fits": approximate_fits,
     "second_witness": second_witness,
     "fresh_families": fresh_families,
+    "exact_chains": exact_chains,
     "solvers": solvers,
     "spanner": spanner,
     "families": families,

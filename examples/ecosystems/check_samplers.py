@@ -1,0 +1,240 @@
+"""Check samplers of BlackJAX and emcee, and three samplers with a defect, on the targets of steinkit.testing.
+
+The first table contains the verdict of each sampler on each target. The second table contains the bias of SGLD, SGHMC
+and two exact samplers for a logistic regression, by step size. Run the script with
+``pip install -e '.[blackjax,emcee]'``.
+"""
+
+import sys
+import warnings
+from functools import partial
+
+import blackjax
+import emcee
+import jax
+import jax.numpy as jnp
+import numpy as np
+from cases import logistic_data, settings
+
+import steinkit as sk
+from steinkit.testing import check_sampler, standard_targets
+
+jax.config.update("jax_enable_x64", True)
+CHAINS = 20
+X, RESPONSE = logistic_data()
+DESIGN = np.column_stack([np.ones(len(X)), X])
+BATCH = 20
+
+
+def in_jax(target, with_jacobian=True):
+    """Return a map from R^d to the support, and the log density on R^d, as functions of JAX."""
+
+    def at(function, shape, x):
+        def on_rows(x):
+            rows = np.clip(np.nan_to_num(np.asarray(x)), -1e9, 1e9).reshape(-1, target.dim)
+            return function(rows).reshape((*np.shape(x)[:-1], *shape))
+
+        return jax.pure_callback(on_rows, jax.ShapeDtypeStruct(shape, x.dtype), x, vmap_method="expand_dims")
+
+    @jax.custom_vjp
+    def log_density(x):
+        return at(target.log_density, (), x)
+
+    def with_score(x):
+        return log_density(x), at(target.score, (target.dim,), x)
+
+    log_density.defvjp(with_score, lambda score, change: (change * score,))
+    if target.bounds is None:
+        return (lambda u: u), log_density
+    constrain = jax.nn.sigmoid if np.isfinite(target.bounds).all() else jnp.exp
+    slope = jax.vmap(jax.grad(constrain))
+
+    def unconstrained(u):
+        u = jnp.clip(u, -20.0, 20.0)
+        return log_density(constrain(u)) + (jnp.log(slope(u)).sum() if with_jacobian else 0.0)
+
+    return constrain, unconstrained
+
+
+def run(advance, state, seed, draws, thin=1):
+    """Return the states of CHAINS chains, shape (chains, draws, ...), without the first fifth."""
+
+    def few(state, keys):
+        return jax.lax.scan(lambda now, key: (advance(key, now), None), state, keys)[0]
+
+    def chain(key):
+        keys = jax.random.split(key, (draws + draws // 4, thin))
+        return jax.lax.scan(lambda now, keys: (few(now, keys),) * 2, state, keys)[1]
+
+    states = jax.jit(jax.vmap(chain))(jax.random.split(jax.random.key(seed), CHAINS))
+    return jax.tree.map(lambda each: np.asarray(each[:, draws // 4 :]), states)
+
+
+ADAPTED = {}  # results of the adaptation by target
+
+
+def prepared(target, start, seed, **options):
+    """Return the log density in adapted units, the position after the adaptation of NUTS, and a map to the support."""
+    key = (target, *options.values())
+    if key not in ADAPTED:
+        ADAPTED[key] = adapted(target, start, seed, **options)
+    return ADAPTED[key]
+
+
+def adapted(target, start, seed, **options):
+    constrain, density = in_jax(target, **options)
+    if target.bounds is not None:
+        start = np.log(start) if not np.isfinite(target.bounds).all() else np.log(start / (1.0 - start))
+    adaptation = blackjax.window_adaptation(blackjax.nuts, density, target_acceptance_rate=0.9)
+    (state, found), _ = adaptation.run(jax.random.key(seed + 1), jnp.asarray(start), num_steps=500)
+    scale = jnp.sqrt(found["inverse_mass_matrix"])
+    return (lambda v: density(scale * v)), state.position / scale, found["step_size"], lambda v: constrain(scale * v)
+
+
+def nuts(target, start, seed, draws, temperature=1.0, **options):
+    density, at, step_size, back = prepared(target, start, seed, **options)
+    sampler = blackjax.nuts(lambda v: density(v) / temperature, step_size, jnp.ones(target.dim))
+    states = run(lambda key, now: sampler.step(key, now)[0], sampler.init(at), seed, draws)
+    return np.asarray(back(states.position))
+
+
+def mala(target, start, seed, draws, step=0.2, keep_rejected=True):
+    density, at, _, back = prepared(target, start, seed)
+    sampler = blackjax.mala(density, step)
+
+    def advance(key, now):
+        state, info = sampler.step(key, now[0])
+        return state, info.is_accepted
+
+    states, accepted = run(advance, (sampler.init(at), True), seed, draws * (1 if keep_rejected else 4), 20)
+    points = np.asarray(back(states.position))
+    if keep_rejected:
+        return points
+    chain = np.broadcast_to(np.arange(CHAINS)[:, None], accepted.shape)
+    return sk.Sample(points[accepted], chain=chain[accepted])
+
+
+def sgld(target, start, seed, draws, step):
+    density, at, _, back = prepared(target, start, seed)
+    sampler = blackjax.sgld(lambda v, _: jax.grad(density)(v))
+    thin = max(20, round(1.0 / step))
+    return np.asarray(back(run(lambda key, now: sampler.step(key, now, None, step), at, seed, draws, thin)))
+
+
+def walkers(target, start, seed, draws):
+    """Run emcee, whose walkers move along lines through each other."""
+    rng = np.random.default_rng(seed)
+
+    def log_density(x):
+        inside = np.ones(len(x), dtype=bool)
+        if target.bounds is not None:
+            inside = ((x > target.bounds[:, 0]) & (x < target.bounds[:, 1])).all(axis=1)
+        found = np.full(len(x), -np.inf)
+        found[inside] = target.log_density(x[inside])
+        return found
+
+    sampler = emcee.EnsembleSampler(40, target.dim, log_density, vectorize=True)
+    sampler.random_state = np.random.MT19937(seed).state
+    sampler.run_mcmc(start + 0.01 * np.abs(start + 1.0) * rng.standard_normal((40, target.dim)), 80 * draws)
+    return sk.as_sample(sampler.get_chain(discard=20 * draws, thin=40), dims=("draw", "chain"))
+
+
+EXACT = {"NUTS": nuts, "MALA": mala, "emcee": walkers}
+BIASED = {"SGLD, step 0.01": partial(sgld, step=0.01), "SGLD, step 0.3": partial(sgld, step=0.3)}
+DEFECTS = {
+    "NUTS without log |J|": partial(nuts, with_jacobian=False),
+    "NUTS at temperature 2": partial(nuts, temperature=2.0),
+    "MALA that drops rejected moves": partial(mala, step=1.0, keep_rejected=False),
+}
+SHORT = {"no bias seen": "passed", "too few draws": "too few", "not tested": "untested"}
+
+
+def check_all(targets, draws):
+    """Print the verdict of every sampler on every target, and the main findings of the samplers with a defect."""
+    chosen = {name: each for name, each in standard_targets().items() if targets is None or name in targets}
+    found = {name: check_sampler(each, chosen, draws=draws) for name, each in (EXACT | BIASED | DEFECTS).items()}
+    for group in (EXACT | BIASED, DEFECTS):
+        print(f"{'':12}  {'  '.join(group)}")
+        for k, name in enumerate(each.name for each in next(iter(found.values())).checked):
+            cells = [found[sampler].checked[k].label for sampler in group]
+            print(f"{name:12}  {'  '.join(f'{SHORT.get(c, c):{len(s)}}' for c, s in zip(cells, group, strict=True))}")
+        print()
+    for name in (*BIASED, *DEFECTS):
+        print(f"{name}:")
+        for each in found[name].checked:
+            if each.label == "biased":
+                print(f"    {each.name}: {each.verdict.sentences(with_sizes=False)[1]}")
+            elif each.failure:
+                print(f"    {each.name}: {each.failure[:80]}")
+    return found
+
+
+def log_posterior(b, rows=None):
+    """Return the log posterior of a logistic regression with N(0, 2.5^2) priors, from all rows or from a batch."""
+    design, y = (DESIGN, RESPONSE) if rows is None else (jnp.asarray(DESIGN)[rows], jnp.asarray(RESPONSE)[rows])
+    logits = design @ b
+    factor = len(DESIGN) / design.shape[0]
+    return factor * (y * logits - jnp.logaddexp(0.0, logits)).sum() - (b @ b) / 12.5
+
+
+def exact_moments():
+    """Return the posterior means and standard deviations, by the trapezoidal rule on a grid."""
+    axes = [np.linspace(m - 1.6, m + 1.6, 81) for m in (0.5, 1.0, -1.5)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    values = np.concatenate([np.asarray(jax.vmap(log_posterior)(part)) for part in np.array_split(grid, 100)])
+    weights = np.exp(values - values.max())
+    mean = weights @ grid / weights.sum()
+    return mean, np.sqrt(weights @ (grid - mean) ** 2 / weights.sum())
+
+
+def biases(draws):
+    """Print the bias of samplers with constant step sizes, as estimated from the draws and as known by quadrature."""
+    mean, sd = exact_moments()
+    target = sk.Target.from_jax(log_posterior, dim=3, names=["intercept", "slope 1", "slope 2"])
+    start = jnp.asarray(mean)
+
+    def gradient(b, rows):
+        return jax.grad(log_posterior)(b, rows)
+
+    def stochastic(sampler, step):
+        def advance(key, now):
+            rows, own = jax.random.split(key)
+            return sampler.step(own, now, jax.random.choice(rows, len(DESIGN), (BATCH,), replace=False), step)
+
+        return advance, start
+
+    def exact(sampler):
+        return lambda key, now: sampler.step(key, now)[0], sampler.init(start)
+
+    samplers = {
+        "SGLD": ((1e-4, 1e-3, 1e-2), lambda step: stochastic(blackjax.sgld(gradient), step), 0.02),
+        "SGHMC": ((0.003, 0.01, 0.03), lambda step: stochastic(blackjax.sghmc(gradient, 10, alpha=10.0), step), 0.1),
+        "MALA": ((1e-3, 1e-2), lambda step: exact(blackjax.mala(log_posterior, step)), 0.05),
+        "NUTS": ((0.1, 0.3), lambda step: exact(blackjax.nuts(log_posterior, step, jnp.ones(3))), 0.0),
+    }
+    print("\nsampler   step    ESS  verdict       p        bias          true bias")
+    for name, (steps, make, slowness) in samplers.items():
+        for step in steps:
+            states = run(*make(step), 1, draws, max(1, round(slowness / step)))
+            points = np.asarray(getattr(states, "position", states), dtype=np.float64)
+            found = sk.verdict(points, target)
+            flat = points.reshape(-1, 3)
+            true = np.sqrt(np.mean(((flat.mean(axis=0) - mean) / sd) ** 2 + np.log(flat.std(axis=0) / sd) ** 2))
+            known = f"{found.bias.value:.3f} ± {found.bias.margin:.3f}" if found.bias.reliable.all() else "not known"
+            print(f"{name:7} {step:6g} {found.ess:6.0f}  {found.label:12}  {found.p:7.1g}  {known:13}  {true:.3f}")
+
+
+def main():
+    small = settings(__doc__).small
+    warnings.simplefilter("ignore", sk.SteinkitWarning)
+    targets = ["positive"] if small else None
+    found = check_all(targets, 100 if small else 250)
+    biases(100 if small else 500)
+    passed = [name for name in EXACT if any(each.label == "biased" for each in found[name].checked)]
+    missed = [name for name in DEFECTS if not any(each.label == "biased" for each in found[name].checked)]
+    if passed or missed:
+        sys.exit(f"not as expected: rejected {passed}, not rejected {missed}")
+
+
+if __name__ == "__main__":
+    main()

@@ -135,7 +135,7 @@ def masked_entries(values: Any) -> int:
 
 
 def require_range(values: ArrayLike, what: str) -> None:
-    """Raise InputError unless all absolute values are 0 or from 1e-100 to 1e100.
+    """Raise InputError unless each |value| is 0 or lies between 1e-100 and 1e100.
 
     Squares and quotients of such numbers neither overflow nor underflow. Infinities and NaN are accepted.
 

@@ -1,4 +1,4 @@
-"""Fits of PyStan for eight schools in both forms, and a logistic regression with a simplex.
+"""PyStan fits for eight schools in both forms, and a logistic regression with a simplex.
 
 Stan compiles the two programs on first use, which takes some minutes. PyStan caches them.
 """

@@ -56,8 +56,8 @@ LOGISTIC_VARIANCE = math.pi**2 / 3.0
 
 # A smaller sigma requires a very fine grid of atoms and over 400 times the number of data points required by sigma = 1.
 _SMALLEST_SIGMA = 0.05
-# Below this value of sigma, the minimax error is smaller than the tolerance of linear programming solvers, at best
-# 1e-10.
+# Below this value of sigma, the minimax error is smaller than the tolerance of linear programming solvers, which
+# is at least 1e-10.
 _LEAST_SQUARES_BELOW = 0.92
 _LEAST_SQUARES_ERROR = 1e-8
 _LARGEST_ATOM = 20.0  # the logistic distribution has a mass of 4e-9 beyond this value

@@ -25,8 +25,8 @@ from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Lang
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
 
-# A chain is stopped after this number of consecutive proposals outside the support, because such proposals cost nothing
-# and the budget would never end the chain.
+# A chain is stopped after this number of consecutive proposals outside the support. Such proposals use no budget,
+# so the budget alone would never end the chain.
 _LOST = 100_000
 
 

@@ -1,1 +1,1 @@
-"""Conversion of draws in objects of other packages to samples."""
+"""Conversion of objects from other packages to samples."""

@@ -1,16 +1,16 @@
-"""Interpretation of the columns of a table in a file or a data frame.
+"""Interpretation of the columns of a file or a data frame.
 
 ``weight``, ``cost``, ``log_q``, ``chain`` and ``draw`` are reserved, and ``score:NAME`` holds the score of the
-coordinate NAME. Columns that samplers add to the draws are interpreted as labels or are ignored. All other columns are
+coordinate NAME. Columns that samplers add to the draws are interpreted as labels or ignored. All other columns are
 coordinates, in the order of the table.
 
 The R packages posterior, cmdstanr and tidybayes number the draws in the columns ``.chain``, ``.iteration`` and
-``.draw``. CmdStanPy uses ``chain__``, ``iter__`` and ``draw__``. Stan reserves names that end in ``__``. The function
-``write.csv`` of R adds row names in a first column without a name, which pandas calls ``Unnamed: 0``. The tables of
-other programs are described in `programs`.
+``.draw``. CmdStanPy uses ``chain__``, ``iter__`` and ``draw__``. Stan reserves names that end in ``__``. R's
+``write.csv`` writes row names to an unnamed first column, which pandas calls ``Unnamed: 0``. Tables from other programs
+are described in `programs`.
 
-Weights must not be lost. A column with a name such as ``w`` or ``logwt`` is therefore an error unless the user states
-whether it contains the weights.
+To prevent the loss of weights, a column with a name such as ``w`` or ``logwt`` raises an error unless the user states
+whether the column contains the weights.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DIAGNOSTICS = {
     "lp_approx__": "log_q",
     "log_g__": "log_q",
 }
-"""Diagnostic columns of Stan, with the corresponding attributes of `Sample`.
+"""Stan's diagnostic columns and the corresponding attributes of `Sample`.
 
 Pathfinder writes the log density of its approximation as ``lp_approx__``, and ADVI as ``log_g__``.
 """
@@ -51,7 +51,7 @@ PER_DRAW_COLUMNS = {
     "energy__": "energy",
     "treedepth__": "tree_depth",
 }
-"""Columns with one number per draw, with the corresponding attributes of `Sample`."""
+"""Columns with one number per draw, and the corresponding attributes of `Sample`."""
 
 _ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
@@ -77,8 +77,8 @@ _WEIGHTS = (
 )
 _CERTAIN = ("weight", ".log_weight")  # columns that contain weights in any table
 _SCALED_SEPARATELY = (
-    "weights of nested sampling are scaled separately in each file; join the files into one, or write weights on a "
-    "common scale"
+    "nested sampling weights are scaled separately in each file; join the files into one, or write weights on a common "
+    "scale"
 )
 _EXPONENTIATED = "log weights, exponentiated"
 _SMALLEST = 1e-100  # relative to the largest weight; smaller weights do not affect results
@@ -95,7 +95,7 @@ class Selection:
     weights : str, optional
         Name of the column with the weights, or "none". By default, a column with the reserved name.
     is_joined : bool
-        True if several tables are joined to one sample. Log weights are then refused, because they are scaled
+        True if several tables are joined into one sample. Log weights are then rejected because they are scaled
         separately in each table.
 
     Raises
@@ -136,11 +136,11 @@ class Columns:
     coordinates, scores : tuple of int
         Columns of the coordinates and of their scores. `scores` is empty if there are no scores.
     fields : dict of str to int
-        Columns of the weights, costs, labels and diagnostics, by the corresponding attributes of `Sample`.
+        Columns of the weights, costs, labels and diagnostics. The keys are the corresponding attributes of `Sample`.
     taken : dict of str to str
         Interpretation of the columns that samplers add; empty for columns that are ignored.
     program : str
-        Description of the table of a known program; empty for others.
+        Description of the table if a known program wrote it; otherwise empty.
     """
 
     header: tuple[str, ...]
@@ -175,12 +175,12 @@ def lay_out(
         Name of the table, for messages.
     selection : Selection
     meanings : dict of str to str, optional
-        Columns that are not coordinates, with the corresponding attributes of `Sample`, or "" for columns to ignore. By
-        default, the reserved names and the columns that samplers add.
+        Columns that are not coordinates. The values are the corresponding attributes of `Sample`, or "" for columns to
+        ignore. By default, the reserved names and the columns that samplers add.
     ignored : collection of str, optional
-        Further columns that are ignored unless they are selected.
+        Additional columns that are ignored unless they are selected.
     kind : str, optional
-        Description of the table, if the names of its columns do not determine it.
+        Description of the table, if it cannot be determined from the column names.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def lay_out(
             free = [name for name in header if name not in (weights, *(selection.columns or ()))]
             taken |= program.interpretation(free, has_weights=weights is not None or selection.weights == "none")
         if kind and weights is not None:
-            taken[weights] = "weights"  # said with the rest
+            taken[weights] = "weights"  # included in the same warning
         if selection.is_joined and LIKELIHOOD in taken.values():
             raise InputError(f"{source}: {_SCALED_SEPARATELY}")
         meanings = {"chain": "chain", "draw": "draw", "cost": "cost", "log_q": "log_q"} | taken
@@ -209,7 +209,7 @@ def lay_out(
     names = [name for name in header if name not in meanings and not name.startswith(SCORE)]
     if not names:
         others = listed(header) or "weights and diagnostics"
-        raise InputError(f"{source} has no coordinate, only {others}; expected a column with another name")
+        raise InputError(f"{source} has no coordinates, only {others}; expected at least one other column")
     scores = _score_columns(position, names, source)
     chosen = choose(names, selection.columns, source)
     return Columns(
@@ -242,7 +242,7 @@ def weight_column(
     selection : Selection
     known : collection of str or None
         Names of columns that always contain weights. The user must confirm other names that suggest weights. If None,
-        all names are parameters, and only the user can select weights.
+        all columns are parameters unless the user selects one as the weights.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def weight_column(
     """
     found = selection.weights
     if found not in (None, "none", *names):
-        raise InputError(f'{source} has no column "{found}" of weights{did_you_mean(str(found), names)}')
+        raise InputError(f'{source} has no column "{found}" with weights{did_you_mean(str(found), names)}')
     if found is None and known is not None:
         coordinates = selection.columns or ()
         possible = [name for name in names if may_hold_weights(name) and (name in known or name not in coordinates)]
@@ -277,10 +277,10 @@ def _is_logarithmic(name: str) -> bool:
 
 
 def weights_from(values: NDArray[Any], name: str, source: str, *, is_told: bool = False) -> NDArray[Any]:
-    """Return the weights in a column; log weights are exponentiated.
+    """Return the weights in a column, after exponentiating log weights.
 
-    Exponentiated weights are scaled to the maximum 1, and weights below 1e-100 are set to 0. A warning reports the
-    exponentiation unless ``is_told`` is true.
+    Exponentiated weights are scaled to a maximum of 1, and weights below 1e-100 are set to 0. A warning is issued when
+    log weights are exponentiated, unless ``is_told`` is true.
 
     Raises
     ------
@@ -327,7 +327,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
 
 
 def split(column: str) -> tuple[str, tuple[str, ...]]:
-    """Split a column name into the parameter's name and the index.
+    """Split a column name into a parameter name and an index.
 
     Names such as ``Sigma[0,1]`` and ``Sigma.1.2`` have an index. For other names, the index is empty.
     """
@@ -339,7 +339,7 @@ def split(column: str) -> tuple[str, tuple[str, ...]]:
 
 
 def entries_of(name: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are entries of a parameter, in their order."""
+    """Return the columns that are entries of a parameter, in the given order."""
     return [column for column in columns if column != name and split(column)[0] == name]
 
 
@@ -348,7 +348,7 @@ def sample_from_table(
 ) -> Sample:
     """Convert a table to a sample.
 
-    A warning states how the columns that samplers add were interpreted.
+    If the table has columns that samplers add, a warning states how they were interpreted.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def sample_from_table(
     where : callable, int -> str
         Function that returns the name of a row for messages, such as ``"line 18"``.
     **fields : ndarray, shape (n,), or None
-        Attributes of `Sample` that are not columns.
+        Attributes of `Sample` that are not columns of the table.
 
     Raises
     ------
@@ -446,11 +446,11 @@ def first_repeated(names: Sequence[str]) -> str | None:
 
 
 def unnamed_column(source: str, position: int) -> InputError:
-    """Return the error for a column without a name; ``position`` counts from 0."""
+    """Return the error for an unnamed column at a position, counted from 0."""
     return InputError(
         f"{source}: column {position + 1} has no name; name it, or write the file without row names (pandas: "
-        "index=False, R: row.names=FALSE). Row names are recognized only in the first column and if they count "
-        "from 0 or 1"
+        "index=False, R: row.names=FALSE). Row names are recognized only if they are in the first column and are "
+        "consecutive numbers from 0 or 1"
     )
 
 
@@ -464,7 +464,7 @@ def require_numbers(values: NDArray[Any], what: str, source: str, remedy: str) -
 
 
 def _score_columns(position: Mapping[str, int], names: Sequence[str], source: str) -> list[int]:
-    """Return the columns of the scores of the coordinates; empty without scores."""
+    """Return the score columns, or an empty list if there are no scores."""
     expected = dict.fromkeys(SCORE + name for name in names)
     found = dict.fromkeys(name for name in position if name.startswith(SCORE))
     if not found:
@@ -474,8 +474,8 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
             [name for name in one if name not in two] for one, two in [(expected, found), (found, expected)]
         )
         raise InputError(
-            f"{source}: expected scores of all coordinates or of none; missing: {listed(missing) or 'none'}; "
-            f"without a coordinate: {listed(others) or 'none'}"
+            f"{source}: expected scores for all coordinates or for none; missing scores: {listed(missing) or 'none'}; "
+            f"scores without a coordinate: {listed(others) or 'none'}"
         )
     return [position[name] for name in expected]
 
@@ -485,7 +485,7 @@ def _sampler_columns(
 ) -> dict[str, str]:
     """Return the interpretations of the columns that samplers add.
 
-    The interpretation of an ignored column is empty. Columns that the user selects are coordinates.
+    The interpretation of an ignored column is empty. Columns that the user selects are treated as coordinates.
     """
     named = {*(columns or ()), weights}
     free = [name for name in header if name not in named]
@@ -501,9 +501,9 @@ def _sampler_columns(
 
 
 def _tell_taken(taken: Mapping[str, str], program: str = "") -> None:
-    """Warn how the columns that samplers add were interpreted.
+    """Warn about the interpretation of columns that samplers add.
 
-    The message does not contain the name of the file, so it is not repeated for every file of a chain.
+    The message omits the file name because Python then shows it only once for several files.
     """
     taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:

@@ -1,7 +1,7 @@
-"""Draws by the names of parameters, and their conversion to a sample.
+"""Draws of named parameters, and their conversion to a sample.
 
-The columns of a parameter have names such as ``theta[Choate]`` or ``Sigma[0,1]``. Conversely, such columns of a table,
-and names such as ``theta.1.2`` in Stan, are combined into parameters.
+The columns of a parameter have names such as ``theta[Choate]`` or ``Sigma[0,1]``. Conversely, table columns with such
+names, or with Stan names such as ``theta.1.2``, are combined into parameters.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Variable:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """Draws of all chains in sequence, shape (chains * draws, *shape)."""
+        """Concatenated draws of all chains, of shape (chains * draws, *shape)."""
         return self.values.reshape(-1, *self.shape)
 
     @property
     def is_numbered(self) -> bool:
-        """True if the labels of all axes are 0, 1, ..., or if all are 1, 2, ...."""
+        """True if the labels of all axes count from 0, or all count from 1."""
         return self.labels in (positions(self.shape), positions(self.shape, 1))
 
     def has_labels(self, labels: Labels) -> bool:
@@ -67,7 +67,7 @@ class Variable:
         return [sorted(own) for own in self.labels] == [sorted(others) for others in labels]
 
     def in_order(self, labels: Labels) -> Variable:
-        """Return the draws with their entries in the order of the given labels.
+        """Return the draws with the entries in the order of the given labels.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class Variable:
         for axis, (own, wanted) in enumerate(zip(self.labels, labels, strict=True)):
             if sorted(own) != sorted(wanted):
                 raise InputError(
-                    f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, the model has "
+                    f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, but the model has "
                     f"{listed(wanted)}; only one of them has {min({*own} ^ {*wanted})!r}"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
@@ -94,13 +94,13 @@ def indexed(name: str, labels: Labels) -> tuple[str, ...]:
 
 
 def positions(shape: Sequence[int], first: int = 0) -> Labels:
-    """Return the default labels of axes: consecutive numbers from ``first``."""
+    """Return the default labels of axes, consecutive numbers from ``first``."""
     return tuple(tuple(map(str, range(first, first + length))) for length in shape)
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Columns of the entries of one parameter.
+    """Columns that contain the entries of one parameter.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def gather(
     known : container of str
         Names of parameters that are not split.
     split : callable, str -> (str, tuple of str)
-        Function that splits the name of a column into the name of the parameter and the index.
+        Function that splits a column name into a parameter name and an index.
     """
     together: dict[str, dict[tuple[str, ...], int]] = {}
     for position, column in enumerate(columns):
@@ -154,7 +154,7 @@ def gather(
 def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
     """Return the labels along each axis, or None.
 
-    Return None unless every combination of labels occurs exactly once.
+    The result is None unless every combination of labels occurs exactly once.
     """
     if len(set(map(len, indices))) > 1:
         return None
@@ -169,7 +169,7 @@ def _ordered(labels: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class NamedDraws:
-    """Draws of named parameters, which are read on demand.
+    """Draws of named parameters, read on demand.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class NamedDraws:
     per_draw : dict of str to ndarray, shape (chains * draws,)
         Attributes of `Sample` with one number per draw, such as ``weights`` and ``divergent``.
     unlabelled : collection of str
-        Parameters with default labels. Labels of a model are assigned to them by position.
+        Parameters with default labels. Model labels are assigned to these parameters by position.
     """
 
     source: str
@@ -214,7 +214,7 @@ class NamedDraws:
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the names of a parameter's columns.
 
-        The names of the columns of an unnamed parameter are its labels or ``x1, x2, ...``.
+        The columns of an unnamed parameter are named by their labels, or ``x1, x2, ...``.
         """
         labels = self.labels[name]
         if name:
@@ -277,6 +277,6 @@ class NamedDraws:
 def row_labels(chain: Any, draw: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the chain label and the draw label of each draw.
 
-    The arguments are the labels of the chains, and the labels of the draws in each chain.
+    The arguments are the labels of the chains and the labels of the draws within a chain.
     """
     return np.repeat(np.asarray(chain), len(draw)), np.tile(np.asarray(draw), len(chain))

@@ -1,4 +1,4 @@
-"""Conversion of objects of xarray, ArviZ, emcee and PyStan.
+"""Conversion of xarray, ArviZ, emcee and PyStan objects.
 
 Objects are recognized by their attributes. The parameters in a dataset are the variables with the dimensions ``chain``
 and ``draw``, with only ``draw``, or with the stacked dimension that ``arviz.extract`` creates from both. Other
@@ -23,12 +23,12 @@ from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
 LABELS_MARK = "steinkit_labels"
-"""Attribute of datasets written by steinkit that states whether the sample has the labels chain and draw."""
+"""Attribute of datasets written by steinkit that lists the labels of the sample (chain, draw)."""
 PER_DRAW_MARK = "steinkit_reserved"
-"""Attribute of datasets written by steinkit that lists the variables other than parameters."""
+"""Attribute of datasets written by steinkit that lists the variables that are not parameters."""
 _POSTERIOR, _STATS = "posterior", "sample_stats"
 _STATISTICS = {"diverging": "divergent", "energy": "energy", "tree_depth": "tree_depth"}
-"""Sampler statistics of ArviZ, with the corresponding attributes of `Sample`."""
+"""ArviZ's sampler statistics and the corresponding attributes of `Sample`."""
 
 
 def is_xarray(draws: Any) -> bool:
@@ -37,7 +37,7 @@ def is_xarray(draws: Any) -> bool:
 
 
 def is_tree(draws: Any) -> bool:
-    """Return True for an InferenceData or DataTree, which have groups."""
+    """Return True for an object with groups (InferenceData or DataTree)."""
     return hasattr(draws, "groups") and (callable(draws.groups) or hasattr(draws, "children"))
 
 
@@ -62,7 +62,7 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
 
 
 def _groups(tree: Any) -> dict[str, Any]:
-    """Return the datasets of an InferenceData or DataTree by their paths.
+    """Return the datasets of an InferenceData or DataTree, keyed by path.
 
     The path of the root is empty.
     """
@@ -72,7 +72,7 @@ def _groups(tree: Any) -> dict[str, Any]:
 
 
 def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraws:
-    """Return the draws in a group; for a posterior, with divergences and energies.
+    """Return the draws in a group, with the sampler statistics of a posterior.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
         Datasets of the groups. The name of the root group is empty, and the root group may be the posterior itself.
     group : str
     source : str
-        Name of all groups together, for messages.
+        Name of the object or file that contains the groups, for messages.
 
     Raises
     ------
@@ -91,11 +91,11 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
         return from_dataset(groups[""], source)
     if group not in groups:
         names = [name for name in groups if name]
-        hint = did_you_mean(group, names) or f"; it has {listed(names) or 'none'}: select one with group= (--group)"
+        hint = did_you_mean(group, names) or f"; groups: {listed(names) or 'none'}; select one with group= (--group)"
         raise InputError(f'{source} has no group "{group}"{hint}')
     draws = from_dataset(groups[group], f"group {group} of {source}")
     if group == _POSTERIOR and _STATS in groups:
-        with suppress(InputError):  # the group contains no statistics of draws
+        with suppress(InputError):  # the group contains no statistics for individual draws
             names = [name for name in _STATISTICS if name in groups[_STATS].data_vars]
             stats = from_dataset(groups[_STATS][names], _STATS)
             if all(np.array_equal(getattr(draws, each), getattr(stats, each)) for each in ("chain", "draw")):
@@ -104,7 +104,7 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
 
 
 def from_dataset(dataset: Any, source: str) -> NamedDraws:
-    """Return the draws of a Dataset.
+    """Return the draws in a Dataset.
 
     ``source`` is the name of the dataset in messages. If the variable ``diverging`` has one entry per draw,
     ``diverging``, ``energy`` and ``tree_depth`` are treated as sampler statistics.
@@ -185,7 +185,7 @@ def _along(dataset: Any, dim: Any) -> tuple[str, ...]:
 def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
     """Return True if the axes of a variable have no labels or only default labels.
 
-    The default labels of ArviZ are 0, 1, ..., in any order.
+    ArviZ's default labels are 0, 1, ..., in any order.
     """
     own = [dim for dim in dataset[name].dims if dim not in lead]
     return all(
@@ -196,7 +196,7 @@ def _is_unlabelled(dataset: Any, name: Any, lead: Sequence[str]) -> bool:
 
 
 def is_ensemble(draws: Any) -> bool:
-    """Return True for an EnsembleSampler of emcee or one of its backends."""
+    """Return True for an emcee EnsembleSampler or one of its backends."""
     return callable(getattr(draws, "get_chain", None))
 
 
@@ -225,8 +225,8 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
     chain = np.asarray(given)
     if chain.ndim != 3 or not len(chain):
         raise InputError(
-            f"expected draws of shape (steps, walkers, d) and at least one step from get_chain() of {kind}, got shape "
-            f"{chain.shape}; run the sampler for longer, or reduce discard and thin"
+            f"expected get_chain() of {kind} to return draws of shape (steps, walkers, d) with at least one step, got "
+            f"shape {chain.shape}; run the sampler for longer, or reduce discard and thin"
         )
     if names is None:
         found: dict[int, str] = {}
@@ -237,15 +237,15 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
 
 
 def is_stan_fit(draws: Any) -> bool:
-    """Return True for a fit of PyStan."""
+    """Return True for a PyStan fit."""
     return all(hasattr(draws, name) for name in ("param_names", "constrained_param_names", "num_chains", "num_warmup"))
 
 
 def from_stan_fit(fit: Any) -> NamedDraws:
     """Return the draws of a PyStan fit after warm-up.
 
-    Labels are numbered from 1, as in Stan. The arrays of a fit have shape (*shape, draws * chains), with interleaved
-    chains.
+    Labels are numbered from 1, as in Stan. The arrays in a fit have shape (*shape, draws * chains), and the chains are
+    interleaved.
     """
     warmup, draws = stan_fit_lengths(fit)
     shapes = {name: tuple(shape) for name, shape in zip(fit.param_names, fit.dims, strict=True)}
@@ -268,5 +268,5 @@ def from_stan_fit(fit: Any) -> NamedDraws:
 
 
 def stan_fit_lengths(fit: Any) -> tuple[int, int]:
-    """Return the number of saved warm-up draws and of other draws per chain."""
+    """Return the numbers of saved warm-up draws and of other draws per chain."""
     return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)

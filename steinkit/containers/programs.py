@@ -1,12 +1,12 @@
 """Columns that programs write in addition to the parameters.
 
-A table of a known program is recognized by the names of some of its columns. Its other columns are weights, labels,
-diagnostics, parameters, or values that are ignored, such as the log density of a draw.
+Tables from known programs are recognized by some of their column names. The other columns contain weights, labels,
+diagnostics, parameters, or values that are ignored, such as the log density of each draw.
 
-Nested sampling [1]_ removes the draw with the lowest likelihood from a set of live points and multiplies the prior
-volume X by about exp(-1 / N), where N is the number of live points. The weight of the removed draw is L (X_before - X).
-Tables without a column of weights contain log X, or N, or the likelihood above which each draw was born. The latter
-determines N: a draw is alive from its birth to its own likelihood [2]_.
+Nested sampling [1]_ repeatedly removes the draw with the lowest likelihood from a set of live points. Each step
+multiplies the prior volume X by about exp(-1 / N), where N is the number of live points. The weight of the removed draw
+is L (X_before - X). Tables without a weight column contain log X, N, or the likelihood above which each draw was born.
+The birth likelihoods determine N because a draw is alive between its birth likelihood and its own likelihood [2]_.
 
 References
 ----------
@@ -26,7 +26,7 @@ import numpy as np
 from steinkit.sample import Floats
 
 LIKELIHOOD, VOLUME, BIRTH, LIVE = NESTED = ("log likelihood", "log volume", "log likelihood at birth", "live points")
-"""Meanings of columns of nested sampling that determine the weights."""
+"""Meanings of the nested sampling columns that determine the weights."""
 _NESTED = {
     LIKELIHOOD: ("logl", "lnl", "loglike", "lnlike", "loglikelihood", "lnlikelihood"),
     VOLUME: ("logvol", "logvolume", "lnvol", "logx", "lnx", "logpriorvolume", "logpriormass"),
@@ -38,7 +38,7 @@ _ALSO_NESTED = re.compile(r"logz(err|var)?|n(call|c|iter)|information|insert(ion
 
 @dataclass(frozen=True)
 class Program:
-    """Columns of a program.
+    """Columns of the tables that a program writes.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class Program:
     ignored : str
         Regular expression of the columns that are not parameters.
     meanings : dict of str to str
-        Columns with labels or diagnostics, and the corresponding attributes of `Sample`, or columns that determine the
-        weights, and their meanings in `NESTED`.
+        Columns and their meanings. The meaning of a label or a diagnostic is the corresponding attribute of `Sample`.
+        The meanings of columns that determine the weights are listed in `NESTED`.
     is_weighted : bool
-        True if the draws always have weights, and a column with a name such as ``logwt`` contains them.
+        True if the draws always have weights, which are in a column with a name such as ``logwt``.
     """
 
     name: str
@@ -77,25 +77,25 @@ _TURING = (
     r"(max_)?hamiltonian_energy(_error)?|tree_depth|numerical_error|(nom_)?step_size|elapsed|eval_num"
 )
 _PROGRAMS = (
-    Program("a chain of GetDist or Cobaya", ("weight", "minuslogpost"), r"minuslog(post|prior)(__.*)?|chi2(__.*)?"),
-    Program("draws of UltraNest", ("weight", "logl"), "logl"),
-    Program("a chain of CosmoSIS", ("prior", "post"), "prior|post|like|old_post|old_weight", {}, True),
+    Program("a GetDist or Cobaya chain", ("weight", "minuslogpost"), r"minuslog(post|prior)(__.*)?|chi2(__.*)?"),
+    Program("UltraNest draws", ("weight", "logl"), "logl"),
+    Program("a CosmoSIS chain", ("prior", "post"), "prior|post|like|old_post|old_weight", {}, True),
     Program(
-        "chains of MCMCChains.jl",
+        "MCMCChains.jl chains",
         ("iteration", "chain"),
         _TURING,
         {"iteration": "draw", "numerical_error": "divergent", "hamiltonian_energy": "energy"},
     ),
-    Program("chains of FlexiChains.jl", ("iter", "chain"), _TURING, {"iter": "draw"}),
-    Program("chains of coda", ("CHAIN", "ITER"), "", {"CHAIN": "chain", "ITER": "draw"}),
-    Program("a chain of BayesianTools", ("LP", "LL", "LPr"), "LP|LL|LPr"),
-    Program("draws of bilby", ("log_likelihood", "log_prior"), "log_likelihood|log_prior"),
-    Program("draws of brms", ("lprior", "lp__"), "lprior"),
+    Program("FlexiChains.jl chains", ("iter", "chain"), _TURING, {"iter": "draw"}),
+    Program("coda chains", ("CHAIN", "ITER"), "", {"CHAIN": "chain", "ITER": "draw"}),
+    Program("a BayesianTools chain", ("LP", "LL", "LPr"), "LP|LL|LPr"),
+    Program("bilby draws", ("log_likelihood", "log_prior"), "log_likelihood|log_prior"),
+    Program("brms draws", ("lprior", "lp__"), "lprior"),
 )
 
 
 def key(name: str) -> str:
-    """Return a name in lower case, without dots, underscores and blanks."""
+    """Return a name in lower case without dots, underscores or blanks."""
     return re.sub(r"[._ ]", "", name).lower()
 
 
@@ -115,12 +115,12 @@ def recognized(header: Sequence[str]) -> Program | None:
 
 
 def nested_weights(columns: Mapping[str, Floats]) -> Floats:
-    """Return the weights of draws of nested sampling, with maximum 1.
+    """Return nested sampling weights, scaled to a maximum of 1.
 
     Parameters
     ----------
     columns : dict of str to ndarray, shape (n,)
-        The log likelihood in increasing order, and one of the other meanings in `NESTED`.
+        The log likelihoods in increasing order, and one of the other quantities in `NESTED`.
     """
     likelihood = columns[LIKELIHOOD]
     if VOLUME in columns:
@@ -137,8 +137,8 @@ def nested_weights(columns: Mapping[str, Floats]) -> Floats:
 def live_points(likelihood: Floats, birth: Floats) -> Floats:
     """Return the number of live points at the death of each draw.
 
-    Draw k of the sorted log likelihoods dies after k other draws. It competes with the draws that were born below its
-    likelihood.
+    Draw k of the sorted log likelihoods dies after k other draws. The live points are the remaining draws that were
+    born below the likelihood of draw k.
     """
     born = np.searchsorted(np.sort(birth), likelihood)
     return np.asarray(born - np.arange(len(likelihood)), dtype=np.float64)

@@ -1,7 +1,7 @@
 """Conversion of arrays, data frames and other objects to samples.
 
-The packages that define the objects are not imported. Columns of a data frame have the same meaning as in CSV files.
-The levels ``chain`` and ``draw`` of an index are treated as columns.
+The packages that define the objects are not imported. Columns of a data frame have the same meaning as columns of a CSV
+file. The index levels ``chain`` and ``draw`` are treated as columns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn
 from steinkit.sample import PER_DRAW, Floats, Sample, default_names, rectangle_of
 
 DrawsLike: TypeAlias = Any
-"""Input of `as_sample`: a Sample, array_like, or an object of another package."""
+"""Input of `as_sample`: a Sample, array_like, or an object from another package."""
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 _CORRELATED = 5.0  # neighbors are dependent if their correlation exceeds this number of standard errors
@@ -54,19 +54,19 @@ def as_sample(
 
     Parameters
     ----------
-    draws : Sample, array_like, dict of array_like, data frame, or object of xarray, ArviZ, emcee, PyStan or CmdStanPy
+    draws : Sample, array_like, dict of array_like, data frame, or xarray, ArviZ, emcee, PyStan or CmdStanPy object
         - An array has shape (n,), (n, d) or (chains, draws, d).
-        - A dict has one array per parameter. The first axis of each array counts the draws.
+        - A dict has one array per parameter. The first axis of each array indexes the draws.
         - A data frame has one row per draw. Its columns ``chain``, ``draw``, ``weight`` and ``cost`` are reserved,
           and ``score:NAME`` is the score of NAME, as in CSV files.
         - Variables of an InferenceData, DataTree, Dataset or DataArray have the dimensions ``chain`` and ``draw``, or
-          only ``draw``, in any position. Labels of further dimensions become part of the names: ``theta[Choate]``.
+          only ``draw``, in any position. Labels of other dimensions become part of the names, as in ``theta[Choate]``.
         - Each walker of an emcee EnsembleSampler, or of one of its backends, is a chain.
     group : str, default "posterior"
         Group of an InferenceData or DataTree.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}, optional
-        Leading axes of an array, or of all arrays of a dict; for example, ("draw", "chain") for the shape (steps,
-        walkers, d) of emcee.
+        Leading axes of an array, or of all arrays in a dict. For example, pass ("draw", "chain") for emcee arrays of
+        shape (steps, walkers, d).
     columns : sequence of str, optional
         Coordinates to keep, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
         kept.
@@ -109,7 +109,7 @@ def read_draws(
     dims: Sequence[str] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> NamedDraws:
-    """Read draws as arrays by the names of parameters.
+    """Read draws as one array per parameter.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_draws(
     group, dims : optional
         As in `as_sample`.
     shapes : dict of str to tuple of int, optional
-        Shape of one draw of each parameter of a model. The shapes determine the leading axes of a dict of arrays.
+        Shape of one draw of each model parameter. The shapes determine the leading axes of the arrays in a dict.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _read(
     if group != "posterior" and not objects.is_tree(draws):
         raise UsageError(f"group= requires an InferenceData or DataTree; got {kind}")
     if not isinstance(draws, Sample | np.ndarray):
-        for method in ("to_sample", "draws_pd"):  # results of samplers of steinkit, and fits of CmdStanPy
+        for method in ("to_sample", "draws_pd"):  # results of steinkit samplers, and CmdStanPy fits
             draws = getattr(draws, method)() if callable(getattr(draws, method, None)) else draws
         if objects.is_xarray(draws):
             draws = objects.from_xarray(draws, group)
@@ -179,7 +179,7 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def as_array(draws: Any, what: str) -> NDArray[Any]:
-    """Convert draws to an array, and keep a mask.
+    """Convert draws to an array and preserve its mask, if any.
 
     ``what`` is the plural name of the draws in messages.
     """
@@ -196,13 +196,15 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
         if array.dtype.kind == "O" and array.ndim and all(isinstance(each, numbers.Real) for each in array.flat):
             array = array.astype(np.float64)
     except ValueError:
-        raise InputError(f"expected {what} with the same number of coordinates, got rows of different length") from None
-    except (TypeError, RuntimeError) as error:  # a tensor that requires its gradient or is on another device
+        raise InputError(
+            f"expected {what} with the same number of coordinates, got rows of different lengths"
+        ) from None
+    except (TypeError, RuntimeError) as error:  # a tensor that requires gradients or is on another device
         raise InputError(f"{what} cannot be converted to an array: {error}") from None
     if array.dtype.kind in "OUS" and array.ndim == 0:
         raise InputError(
-            f"expected {what} as a Sample, an array of real numbers, a dict of arrays, a data frame, or an object of "
-            f"xarray or ArviZ, got {type(draws).__name__}; read a file with read_sample"
+            f"expected {what} as a Sample, an array of real numbers, a dict of arrays, a data frame, or an xarray or "
+            f"ArviZ object, got {type(draws).__name__}; read a file with read_sample"
         )
     return array
 
@@ -215,7 +217,7 @@ def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
     Raises
     ------
     InputError
-        If the first axis appears to count the steps of chains.
+        If the first axis appears to index the steps of the chains.
     """
     array = as_array(draws, "draws")
     require_numbers(array, f"the {type(draws).__name__}", "draws", "convert it")
@@ -239,9 +241,9 @@ def from_mapping(
     selection: Selection,
     source: str = "",
 ) -> NamedDraws:
-    """Convert a dict of arrays to draws by parameter.
+    """Convert a dict of arrays to draws of named parameters.
 
-    If ``shapes`` contains the shapes of one draw of some parameters, these determine the number of leading axes.
+    If ``shapes`` contains the shape of one draw for some parameters, these shapes determine the number of leading axes.
 
     Raises
     ------
@@ -289,17 +291,19 @@ def _chains_first(array: NDArray[Any], dims: tuple[str, ...]) -> NDArray[Any]:
 
 def _entry(name: Any, values: Any, source: str) -> NDArray[Any]:
     if isinstance(values, Mapping):
-        raise InputError(f'{source}: expected an array of "{name}", got {type(values).__name__}; insert its entries')
+        raise InputError(
+            f'{source}: expected an array for "{name}", got {type(values).__name__}; pass the entries as arrays'
+        )
     array = as_array(values, f'{source}: "{name}"')
     if array.ndim == 0:
-        raise InputError(f'{source}: expected an array of "{name}" with one entry per draw, got a single number')
+        raise InputError(f'{source}: expected an array for "{name}" with one entry per draw, got a single number')
     return array
 
 
 def _dims_by_shapes(
     arrays: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], source: str
 ) -> tuple[str, ...]:
-    """Return the leading dimensions that remain for given shapes of one draw."""
+    """Return the leading dimensions of arrays, given the shapes of one draw."""
     leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
     if leads not in ({1}, {2}):
         found = listed([f"{name} {each.shape}, one draw {shapes[name]}" for name, each in arrays.items()])
@@ -313,7 +317,7 @@ def _dims_by_shapes(
 def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
     """Raise InputError if arrays appear to have the leading axes (chains, draws).
 
-    All arrays then have a common second axis that is longer than the first axis.
+    This is the case if all arrays have the same first two axes and the second axis is longer than the first.
     """
     first, *others = {array.shape[:2] for array in arrays.values()}
     if others or len(first) < 2:
@@ -322,26 +326,26 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
     if draws > chains:
         raise InputError(
             f"{source}: all arrays begin with the axes ({chains}, {draws}), which may be {chains} draws of {draws} "
-            f'entries or {chains} chains of {draws} draws; state dims=("draw",) or dims=("chain", "draw") of '
-            f"as_sample(draws, dims=...); names are {listed(list(arrays))}"
+            f'entries or {chains} chains of {draws} draws; pass dims=("draw",) or dims=("chain", "draw") to as_sample. '
+            f"The arrays are {listed(list(arrays))}"
         )
 
 
 def require_chains_lead(array: NDArray[Any], what: str) -> None:
     """Warn about arrays with more chains than draws.
 
-    Raises InputError if neighbors along the axis of the chains are correlated. Otherwise, arrays of emcee, with shape
-    (steps, walkers, d), would be read with one chain per step.
+    Raises InputError if neighbors along the chain axis are correlated. Otherwise, emcee arrays of shape (steps,
+    walkers, d) would be read with one chain per step.
     """
     chains, draws = array.shape[:2]
     if chains <= draws:
         return
-    message = f"got {what}: more chains than draws, {chains} chains of {draws} draws. {_AMBIGUOUS}"
+    message = f"got {what} with more chains than draws ({chains} chains of {draws} draws). {_AMBIGUOUS}"
     values = np.reshape(array, (chains, draws, -1)).astype(np.float64)
     limit = max(_autocorrelation(values.swapaxes(0, 1)), _CORRELATED / np.sqrt(chains * draws))
     if _autocorrelation(values) > limit:
         raise InputError(
-            f"{message}. Neighbors along the first axis are correlated, as in the arrays (steps, walkers, d) of emcee"
+            f"{message}. Neighbors along the first axis are correlated, as in emcee arrays of shape (steps, walkers, d)"
         )
     warn_user(message, ReadingWarning)
 
@@ -389,13 +393,13 @@ def from_frame(frame: Any, selection: Selection) -> Sample:
 
 
 def _columns(frame: Any, source: str) -> dict[str, Any]:
-    """Return the columns of a data frame, and the levels of its index, by name.
+    """Return the columns and the index levels of a data frame by name.
 
-    Columns with the names 0, 1, ... have default names. Raises InputError if the index has levels other than ``chain``
-    and ``draw``, because there are then several rows per draw.
+    Columns named 0, 1, ... receive default names. Raises InputError if the index has levels other than ``chain`` and
+    ``draw`` because there are then several rows per draw.
     """
     given = list(frame.columns)
-    is_labelled = "labels" in getattr(frame.columns, "names", ())  # anesthetic adds labels for figures
+    is_labelled = "labels" in getattr(frame.columns, "names", ())  # anesthetic adds plot labels
     names: Sequence[Any] = default_names(len(given)) if given == list(range(len(given))) else given
     names = [name for name, _ in given] if is_labelled else names
     for each in names:
@@ -408,7 +412,7 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
     others = [str(name) for name in levels if name not in labels]
     if labels and others:
         raise InputError(
-            f"{source}: expected one row per draw, got several with different {listed(others)} in the index; use "
+            f"{source}: expected one row per draw, got several rows with different {listed(others)} in the index; use "
             f'frame.unstack("{others[0]}") or the xarray object'
         )
     found = {name: index.get_level_values(name) for name in labels if name not in names}
@@ -420,14 +424,14 @@ def _numbers(column: Any, name: str, source: str) -> NDArray[np.float64]:
     if values.dtype.kind == "O":
         values = as_array(values, f'column "{name}"')
     kind = getattr(getattr(column, "dtype", None), "kind", values.dtype.kind)
-    if values.dtype.kind == "O" and kind in tuple("fiub"):  # nullable numbers of pandas
+    if values.dtype.kind == "O" and kind in tuple("fiub"):  # pandas nullable numbers
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     require_numbers(values, f'column "{name}"', source, "select other columns with columns=, or drop it")
     return values.astype(np.float64)
 
 
 def _by_columns(sample: Sample, shapes: Mapping[str, tuple[int, ...]]) -> NamedDraws:
-    """Gather the columns of a sample into parameters."""
+    """Combine the columns of a sample into parameters."""
     found = {each.name: each for each in gather(sample.names, shapes)}
     lead = rectangle_of(sample) or (1, len(sample))
 

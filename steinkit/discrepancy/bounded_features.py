@@ -1,6 +1,6 @@
-"""Bounded features for the shape of coordinates and for dependence.
+"""Bounded features that detect errors in marginal shapes and in dependence.
 
-These features detect third-degree dependence and small errors that are spread over all pairs.
+These features also detect third-degree dependence and small errors that are spread over all pairs.
 
 Let c = z - m', where m' is the median of *the other half* of the draws, and let g = exp(-c^2) be the bump function. The
 Langevin operator T f = <f, s> + div f (`steinkit.discrepancy.moments`) maps the following fields f to functions of mean

@@ -1,10 +1,10 @@
-"""Samples in files: text tables, NumPy, NetCDF, HDF5 and Zarr.
+"""Readers and writers for text, NumPy, NetCDF, HDF5 and Zarr files.
 
-Text tables include Stan CSV files and the chain files of other programs.
+Text tables include Stan CSV files and chain files from other programs.
 
-The module `streams` reads and writes bytes. One module per format converts bytes to a `Sample` and back, and
-`read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files. The meaning
-of column names is defined in `containers`, because it is the same in files and data frames.
+The module `streams` reads and writes bytes. Each format has a module that converts bytes to a `Sample` and back. The
+functions `read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files.
+Column names have the same meaning in files and data frames; the subpackage `containers` defines this meaning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from steinkit.sample import PER_DRAW, Integers, Sample
 
 @dataclass(frozen=True)
 class _Format:
-    """Reader and writer of a file format, and the suffixes of its file names."""
+    """Reader, writer and file name suffixes of a file format."""
 
     read: Callable[..., Sample]
     write: Callable[[Sample, str], bytes] | None
@@ -64,15 +64,15 @@ def read_sample(
     group: str | None = None,
     weights: str | None = None,
 ) -> Sample:
-    r"""Read a sample from a file, or from several files that contain its chains.
+    r"""Read a sample from one file or from several files.
 
     Parameters
     ----------
     source : path, "-" or open file, or a sequence of these
-        ``"-"`` is standard input. The files in a sequence, or the files that match a pattern such as ``"fit-*.csv"``,
-        are chains of one sample. The root of the chains of GetDist, such as ``"chains/run"`` for ``chains/run_1.txt``,
-        or a CODA index denotes all chains. The chain labels of the files are kept if they are distinct. Otherwise,
-        chains are numbered from 0. Files compressed by gzip, and zip files of one table, are decompressed.
+        ``"-"`` is standard input. The files in a sequence, and the files that match a pattern such as ``"fit-*.csv"``,
+        are read as chains of one sample. A CODA index, or a GetDist root such as ``"chains/run"`` for
+        ``chains/run_1.txt``, selects all the chains. The chain labels in the files are kept if they are distinct.
+        Otherwise, chains are numbered from 0. Gzip files, and zip files that contain a single table, are decompressed.
     format : {"csv", "npz", "npy", "stan", "netcdf", "hdf5", "zarr"}, optional
         Format of the file. By default, it is determined by the suffix .npz, .npy, .zarr, .nc or .netcdf, and otherwise
         by the content. Text may be a CSV table, a Stan CSV file, a CODA chain, or a chain file of another program.
@@ -88,8 +88,8 @@ def read_sample(
     Returns
     -------
     Sample
-        The draws in the order of the file. A `ReadingWarning` states how columns that samplers add to the draws were
-        interpreted.
+        The draws in the order of the file. If the file has columns that samplers add, a `ReadingWarning` states how
+        they were interpreted.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_sample(
         If the format is unknown, or `group` is given for a format without groups.
     InputError
         If the file cannot be read, does not contain a valid sample, or has a column that may contain weights. The
-        message states the file and, if the format has them, the line and the column.
+        message states the file and, if applicable, the line and the column.
     MissingDependencyError
         If the format requires a package that is not installed.
 
@@ -126,7 +126,7 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
         found += (matching_files(path) if path else []) or chains or [each]
     twice = first_repeated([os.fspath(each) for each in found if isinstance(each, str | os.PathLike)])
     if twice is not None:
-        raise UsageError(f"expected different files as chains, got {twice} twice")
+        raise UsageError(f"expected each file only once, got {twice} twice")
     return found
 
 
@@ -161,7 +161,7 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
 
 
 def _by_content(data: bytes, chosen: str) -> str:
-    """Return the format of a file according to its first bytes, or the chosen format."""
+    """Detect the format from the first bytes, or return the chosen format."""
     if is_of_sampler(data):
         return "hdf5"
     if chosen != "csv":
@@ -171,7 +171,7 @@ def _by_content(data: bytes, chosen: str) -> str:
 
 
 def is_stan(data: bytes) -> bool:
-    """Return True if the comments before the header of a file are those of Stan."""
+    """Return True if Stan wrote the comments before the header of a file."""
     comments = _LEADING_COMMENTS.match(data)
     return comments is not None and re.search(rb"stan_version_major|Generated by Stan", comments[0]) is not None
 
@@ -182,19 +182,19 @@ def write_sample(
     *,
     format: str | None = None,
 ) -> None:
-    r"""Write a sample to a file, without loss of precision.
+    r"""Write a sample to a file without loss of precision.
 
     An existing file is replaced only when the new file is complete.
 
     Parameters
     ----------
     sample : Sample
-        The sample. Its weights, scores, costs, labels and names are written as well.
+        Sample to write, including its weights, scores, costs, labels and names.
     destination : path, "-" or open file
         ``"-"`` is standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional
         Format of the file. By default, it is determined by the suffix, as in `read_sample`. The default for a stream
-        without a suffix is CSV. Files with names that end in .gz are compressed by gzip.
+        without a suffix is CSV. Files are compressed with gzip if their names end in .gz.
 
     Raises
     ------
@@ -218,10 +218,10 @@ def write_sample(
     write = FORMATS[chosen].write
     if write is None:
         writable = ", ".join(each for each, form in FORMATS.items() if form.write)
-        raise UsageError(f"{name}: expected a format that can be written ({writable}), got {chosen}")
+        raise UsageError(f"{name}: expected a writable format ({writable}), got {chosen}")
     data, packed = write(sample, name), name.lower().endswith(".gz")
     if packed:
-        data = gzip.compress(data, mtime=0)  # no time stamp, so that identical samples have identical files
+        data = gzip.compress(data, mtime=0)  # no time stamp: identical samples produce identical files
     write_bytes(destination, data, binary=packed or FORMATS[chosen].is_binary)
 
 
@@ -240,7 +240,7 @@ def _format_of(place: Place, format: str | None, standard: str) -> str:
         return "zarr" if path and is_zarr(path) else "csv"
     endings = ", ".join(f"{known} ({' '.join(form.endings)})" for known, form in FORMATS.items() if form.endings)
     raise UsageError(
-        f"{name}: unknown ending {ending!r}; rename the file, or pass format= (--format), such as {endings}"
+        f"{name}: unknown suffix {ending!r}; rename the file, or select a format with format= (--format): {endings}"
     )
 
 
@@ -264,7 +264,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     """Concatenate samples as separate chains.
 
-    The chain labels are kept if those of different samples are distinct. Otherwise, chains are numbered from 0.
+    The chain labels are kept if they differ between samples. Otherwise, chains are numbered from 0.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
         if stray := sorted({*first.names} ^ {*sample.names}):
             raise InputError(
                 f"{sources[0]} and {source} have different coordinates: only one of them has {listed(stray, most=3)}; "
-                "select common ones with columns= (--columns)"
+                "select common coordinates with columns= (--columns)"
             )
     ordered = [each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}
@@ -293,14 +293,14 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
         if not without:
             fields[name] = np.concatenate(found)
         elif len(without) < len(sources):
-            raise InputError(f"expected {name} in all files of one sample or in none of them; {without[0]} has none")
+            raise InputError(f"expected {name} in either all or none of the files; {without[0]} has no {name}")
     chains = _chain_labels(ordered)
     draws = [_counted(chain) if each.draw is None else each.draw for each, chain in zip(ordered, chains, strict=True)]
     return Sample(**fields, chain=np.concatenate(chains), draw=np.concatenate(draws), names=first.names)
 
 
 def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
-    """Return chain labels that are distinct between samples."""
+    """Return chain labels that differ between samples."""
     labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
     distinct = [np.unique(each) for each in labels]
     begins = np.cumsum([0, *map(len, distinct)])
@@ -310,7 +310,7 @@ def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
 
 
 def _counted(chain: Integers) -> Integers:
-    """Return the number of each draw within its chain, counted from 0."""
+    """Return the position of each draw within its chain, starting from 0."""
     numbers = np.empty(len(chain), dtype=np.int64)
     for label in np.unique(chain):
         numbers[chain == label] = np.arange(np.count_nonzero(chain == label))

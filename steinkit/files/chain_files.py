@@ -1,14 +1,15 @@
-"""Chain files with the names of their columns in other files.
+"""Chain files that store their column names in separate files.
 
-- Files ``root_1.txt`` and ``root.1.txt`` of GetDist, CosmoMC, MontePython and Cobaya, and ``root.txt`` of MultiNest and
-  PolyChord, contain weights, -log L (twice that for nested sampling) and parameters [1]_. The names are in
-  ``root.paramnames``, with ``*`` after the names of derived parameters, or in ``rootparams.json`` (PyMultiNest). The
-  headers of Cobaya name all columns, and ``root.updated.yaml`` states which of them have a prior.
-- Files ``root_dead-birth.txt`` of PolyChord and MultiNest contain parameters, log L, and log L at birth. The live
-  points at the end of the run are in ``root_phys_live-birth.txt``. Files ``root-post_equal_weights.dat`` of MultiNest
+- The files ``root_1.txt`` and ``root.1.txt`` from GetDist, CosmoMC, MontePython and Cobaya, and the files ``root.txt``
+  from MultiNest and PolyChord, contain weights, -log L (-2 log L for nested sampling) and parameters [1]_. The
+  parameter names are stored in ``root.paramnames``, which marks derived parameters with ``*``, or in
+  ``rootparams.json`` (PyMultiNest). Cobaya's headers name all the columns, and ``root.updated.yaml`` states which
+  columns have a prior.
+- The files ``root_dead-birth.txt`` from PolyChord and MultiNest contain parameters, log L, and log L at birth. The
+  final live points are stored in ``root_phys_live-birth.txt``. The files ``root-post_equal_weights.dat`` from MultiNest
   contain parameters and log L.
-- A CODA chain of BUGS or JAGS contains the iterations and values of one parameter after the other. Its index contains
-  the names, and the first and last line of each parameter [2]_.
+- A CODA chain from BUGS or JAGS lists the iterations and values of each parameter in turn. The index file contains the
+  name, the first line and the last line of each parameter [2]_.
 
 References
 ----------
@@ -38,7 +39,7 @@ _CODA_INDEX = re.compile(r"(.*?)(?:index\.txt|\.ind)", re.IGNORECASE)
 
 
 def chain_files(path: Path) -> list[str]:
-    """Return the chains of a CODA index, or of the root of GetDist files.
+    """Return the chain files of a CODA index or a GetDist root.
 
     The list is empty for other paths.
     """
@@ -53,7 +54,7 @@ def chain_files(path: Path) -> list[str]:
 
 
 def coda_index(path: Path) -> Path | None:
-    """Return the index of a CODA chain, or None."""
+    """Return the index file of a CODA chain, or None."""
     chain = _CODA_CHAIN.fullmatch(path.name)
     if chain is None or not path.is_file():
         return None
@@ -62,7 +63,7 @@ def coda_index(path: Path) -> Path | None:
 
 
 def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sample:
-    """Read a chain of BUGS or JAGS, with the index of its parameters.
+    """Read a CODA chain from BUGS or JAGS.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sa
     for line in read_bytes(index, binary=True).decode("utf-8", "replace").splitlines():
         name, *ends = line.split()
         if len(ends) != 2 or not all(map(str.isdecimal, ends)):
-            raise InputError(f"{index}: expected a name, a first and a last line in each line, got {line!r}")
+            raise InputError(f"{index}: expected a name and two line numbers in each line, got {line!r}")
         spans[name] = slice(int(ends[0]) - 1, int(ends[1]))
     names = ["iteration", "value"]
     rows, lines = open_table(data, source, lambda width: Naming(names[:width])).rows([0, 1], names)
@@ -86,14 +87,14 @@ def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sa
 
 
 def naming_of(path: Path | None, width: int) -> Naming | None:
-    """Return the names of the columns of a chain file without a header, or None.
+    """Return the column names of a chain file without a header, or None.
 
     ``width`` is the number of columns.
 
     Raises
     ------
     InputError
-        If the file with the names has more names than there are columns.
+        If there are more names than columns.
     """
     names, suffix = _names_beside(path) if path else ([], "")
     if path is None or not names:
@@ -105,7 +106,7 @@ def naming_of(path: Path | None, width: int) -> Naming | None:
         before, after = [], ["logL"]
     count = width - len(before) - len(after)
     if len(names) > count:
-        raise InputError(f"{path}: expected {count} names of parameters in the {suffix} file, got {len(names)}")
+        raise InputError(f"{path}: expected {count} parameter names in the {suffix} file, got {len(names)}")
     derived = [name.rstrip("*") for name in names if name.endswith("*")]
     names = [name.rstrip("*") for name in names] + list(default_names(count)[len(names) :])
     ignored = (*before[1:], *(after if len(after) == 1 else ()), *derived)
@@ -113,7 +114,7 @@ def naming_of(path: Path | None, width: int) -> Naming | None:
 
 
 def _names_beside(path: Path) -> tuple[list[str], str]:
-    """Return the names of parameters, and the suffix of their file."""
+    """Return the parameter names and the suffix of the file that contains them."""
     for stem in dict.fromkeys((path.stem, _PART.sub("", path.stem))):
         named = path.with_name(f"{stem}.paramnames")
         if named.is_file():
@@ -126,7 +127,7 @@ def _names_beside(path: Path) -> tuple[list[str], str]:
 
 
 def derived_beside(path: Path | None, header: Sequence[str]) -> list[str]:
-    """Return the columns that have no prior in ``root.updated.yaml`` of Cobaya."""
+    """Return the columns that have no prior in Cobaya's ``root.updated.yaml``."""
     named = path and path.with_name(f"{_PART.sub('', path.stem)}.updated.yaml")
     if named is None or not named.is_file():
         return []
@@ -137,19 +138,21 @@ def derived_beside(path: Path | None, header: Sequence[str]) -> list[str]:
 
 
 def with_live_points(data: bytes, path: Path | None) -> bytes:
-    """Append the live points at the end of a run to a file of dead points.
+    """Append the final live points of a run to a file of dead points.
 
     Raises
     ------
     InputError
-        If the file with the live points is missing. The weights would be biased without them.
+        If the file of live points is missing. Without the live points, the weights would be biased.
     """
     if path is None or not path.stem.endswith(_DEAD):
         return data
     other = path.with_name(path.name.replace(_DEAD, _LIVE))
     if not other.is_file():
-        raise InputError(f"{path} contains dead points; copy the live points, {other.name}, to the same folder")
+        raise InputError(
+            f"{path} contains only dead points; copy the file of live points, {other.name}, to the same folder"
+        )
     dead, live = (text.decode("utf-8", "replace").splitlines() for text in (data, read_bytes(other, binary=True)))
     widths = {len(line.split()) for line in (dead[0], *live[:1])}
-    kept = max(widths) - (0 if len(widths) == 1 else 2)  # MultiNest adds the log volume and the node
+    kept = max(widths) - (0 if len(widths) == 1 else 2)  # MultiNest appends the log volume and the node
     return "\n".join(" ".join(line.split()[:kept]) for line in (*dead, *live)).encode()

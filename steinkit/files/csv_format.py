@@ -1,12 +1,12 @@
-"""Reading and writing of CSV and similar text tables.
+"""Readers and writers for CSV and similar text tables.
 
 A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons, tabs
 or blanks. If the separators are not commas, numbers may have decimal commas. The encoding is UTF-8, with or without a
-byte order mark. Lines that begin with ``#`` are comments. A comment of numbers after the first row is an error, because
-it may be a draw. If there is no header, the last comment with one name per column is used as the header, because
-`numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see `chain_files`), or the
-columns of a table with blanks are called x1, x2, .... Blank lines are skipped. If there is only one column, a blank
-line between rows is an error, because it may be a missing value.
+byte order mark. Lines that begin with ``#`` are comments. After the first row, a comment that contains only numbers is
+an error because it may be a draw. If there is no header, the last comment with one name per column is used as the
+header because `numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see
+`chain_files`), or the columns of a blank-separated table are named x1, x2, and so on. Blank lines are skipped. If there
+is only one column, a blank line between rows is an error because it may be a missing value.
 
 Spreadsheets interpret cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such column names are therefore
 written with a leading apostrophe, which is removed when the file is read.
@@ -41,16 +41,16 @@ from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 
 _ROWS_AT_A_TIME = 50_000
-_SOME = 4096  # bytes examined for characters that text does not contain
-_UNNAMED = "the columns have no names and are called {}. To name them, add a header or list them in a comment"
-_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas inside are not separators, as in theta[1,2]
+_SOME = 4096  # number of leading bytes searched for null characters
+_UNNAMED = "the columns have no names and are called {}. To name the columns, add a header or a comment with the names"
+_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]')  # commas inside these are not separators
 _FORMULA, _QUOTED_FORMULA = re.compile("'*[=+@-]"), re.compile("'+[=+@-]")
 _MISSING = ("", "NA", "<NA>", "N/A", "NULL", "null", "None")
 
 
 @dataclass
 class TextTable:
-    """Text table after its header has been read.
+    """Text table with a parsed header.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class TextTable:
     is_unnamed: bool = False
 
     def rows(self, used: Sequence[int], names: Sequence[str]) -> tuple[Floats, list[int]]:
-        """Return the values of all rows, and the line number of each row.
+        """Return the values and the line numbers of all rows.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class TextTable:
                 continue
             if text.lstrip().startswith("#"):
                 if line_numbers and all(map(_is_number, self._cells(text.lstrip(" #"), line))):
-                    raise InputError(f"{self.source}, line {line} is a comment after a row of numbers; delete it")
+                    raise InputError(f"{self.source}, line {line} is a comment that contains only numbers; delete it")
                 continue
             if blank and len(names) == 1:
                 raise InputError(f"{self.source}, line {blank} is blank; delete it, or add the missing draw")
@@ -132,7 +132,7 @@ class TextTable:
             raise InputError(f"{self.source}, line {line} cannot be read as CSV: {error}") from None
 
     def _write_points(self, cells: list[str], used: Sequence[int], line: int, marks: dict[str, int]) -> None:
-        """Replace decimal commas by points.
+        """Replace decimal commas with decimal points.
 
         ``marks`` maps each decimal mark to the line of its first occurrence.
         """
@@ -149,7 +149,7 @@ class TextTable:
 
 
 class Naming(NamedTuple):
-    """Names of the columns of a table without a header, from another file.
+    """Column names of a table without a header, read from another file.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
     source : str
         Name of the file, for messages.
     naming : callable, int -> Naming or None
-        Function that returns the names of the columns of a table without a header, given their number.
+        Function that returns the column names of a table without a header, given the number of columns.
 
     Raises
     ------
@@ -183,7 +183,8 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
     """
     if b"\0" in data[:_SOME]:
         raise InputError(
-            f"{source} is neither UTF-8 text nor NumPy, NetCDF, HDF5 or zip; save the draws as CSV, NPZ or NetCDF"
+            f"{source} is neither UTF-8 text nor a NumPy, NetCDF, HDF5 or zip file; save the draws as CSV, NPZ or "
+            "NetCDF"
         )
     lines = enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", errors="replace"), start=1)
     comments: list[str] = []
@@ -207,7 +208,7 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
             )
         table.is_unnamed = found is None
         header, table.ignored, table.kind = found or Naming(list(default_names(len(header))))
-    elif after and after[0][1].startswith("labels,"):  # pandas writes three headers for anesthetic
+    elif after and after[0][1].startswith("labels,"):  # pandas writes anesthetic samples with three header lines
         index = table._cells(after[1][1], line) if len(after) > 1 else header
         header, table.lines = [name or other.strip() for name, other in zip(header, index, strict=False)], lines
     table.header = [name[1:] if _QUOTED_FORMULA.match(name) else name for name in map(str.strip, header)]
@@ -219,9 +220,9 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
 
 
 def _separator(text: str, after: Sequence[tuple[int, str]]) -> str | None:
-    """Return the separator of the first line of a table, or None for blanks.
+    """Return the cell separator of a table, or None for blanks.
 
-    ``after`` contains the next lines.
+    The first line is ``text``, and ``after`` contains the next lines.
     """
     between, width = _QUOTED.sub("", text), len(text.split())
     marks = [mark for mark in ",;\t" if mark in between]
@@ -232,7 +233,7 @@ def _separator(text: str, after: Sequence[tuple[int, str]]) -> str | None:
 
 
 def _named_in(comment: str, table: TextTable, width: int) -> Naming | None:
-    """Return the names in a comment, or None if it does not name the columns."""
+    """Return the column names in a comment, or None if there are no names."""
     names = [name.strip() for name in table._cells(comment, 0)]
     fits = len(names) == width and all(len(name.split()) == 1 and not _is_number(name) for name in names)
     return Naming(names) if fits else None
@@ -275,9 +276,9 @@ def read_csv(
 
 
 def _without_weights(lines: Iterator[tuple[int, str]], source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a table, and then check its first column.
+    """Yield the lines of a table, and then check the first column.
 
-    Raises InputError if the first column is never negative and may therefore contain weights.
+    Raises InputError if the first column has no negative values and may therefore contain weights.
     """
     is_negative = False
     for each in lines:
@@ -285,9 +286,9 @@ def _without_weights(lines: Iterator[tuple[int, str]], source: str) -> Iterator[
         yield each
     if not is_negative:
         raise InputError(
-            f"{source} has no names of columns, and the first column may contain weights; name the columns in a "
-            "header, or pass weights= (--weights): x1 with --columns x3,x4,... if the columns are weights, -log L and "
-            "parameters, or none if all columns are parameters"
+            f"{source} has no column names, and the first column may contain weights. Name the columns in a header, or "
+            "pass weights= (--weights). If the columns are weights, -log L and parameters, pass --weights x1 --columns "
+            "x3,x4,...; if all columns are parameters, pass --weights none"
         )
 
 
@@ -297,7 +298,7 @@ def _sample(table: TextTable, layout: Columns) -> Sample:
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
-    """Read a CSV file of numeric data, without reserved column names.
+    """Read a numeric CSV file without treating any column name as reserved.
 
     Returns
     -------
@@ -319,7 +320,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:
 
 
 def write_csv(sample: Sample, target: str) -> bytes:
-    """Write a sample as CSV without loss of precision.
+    """Write a sample in CSV format without loss of precision.
 
     Raises
     ------
@@ -337,11 +338,11 @@ def write_csv(sample: Sample, target: str) -> bytes:
         survive = False
     if not survive:
         raise UsageError(
-            f"{target}: a CSV header cannot hold the names {listed(list(columns))}; rename the coordinates or write "
-            ".npz"
+            f"{target}: a CSV header cannot represent the names {listed(list(columns))}; rename the coordinates or "
+            "write .npz"
         )
     for start in range(0, len(sample), _ROWS_AT_A_TIME):
-        # the repr of a Python number is the shortest text that is read as the same number
+        # repr returns the shortest text that converts back to the same number
         cells = [map(repr, column[start : start + _ROWS_AT_A_TIME].tolist()) for column in columns.values()]
         text.writelines(",".join(row) + "\n" for row in zip(*cells, strict=True))
     return text.getvalue().encode()
@@ -357,7 +358,7 @@ def _is_number(text: str) -> bool:
 
 def _number(cell: str, column: str, line: int, source: str) -> float:
     try:
-        if "_" not in cell and cell.isascii():  # float() also accepts 1_000 and the digits of other scripts
+        if "_" not in cell and cell.isascii():  # float() also accepts 1_000 and non-ASCII digits
             return float(cell)
     except ValueError:
         pass
@@ -366,7 +367,8 @@ def _number(cell: str, column: str, line: int, source: str) -> float:
     where, text = f'{source}, line {line}, column "{column}"', cell.strip()
     if text in _MISSING:
         raise InputError(
-            f"{where} is {text or 'empty'}, a missing value; drop that draw (R: na.omit) or deselect the column"
+            f"{where} is {text or 'empty'}, which denotes a missing value; drop that draw (R: na.omit) or deselect the "
+            "column"
         )
     raise InputError(
         f"{where}: expected a number, got {shortened(text)}; correct it, drop that draw, or select other columns with "

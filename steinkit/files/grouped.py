@@ -1,12 +1,13 @@
-"""Reading of NetCDF and Zarr, the formats of ArviZ's InferenceData, by xarray.
+"""Readers and writers for NetCDF and Zarr, the formats of ArviZ's InferenceData.
 
-The draws are read from the group ``posterior`` or from another group that the user selects. In a file without a
-posterior, the draws may be in the root group. A group is converted like a dataset in memory (`steinkit.as_sample`). The
-variable ``score:NAME`` is the score of NAME. The variables ``weight`` and ``cost`` are parameters, except in files that
-steinkit wrote, where an attribute lists such variables.
+Files are read with xarray. The draws are read from the group ``posterior`` or from another group that the user selects.
+In a file without a posterior, the draws may be in the root group. A group is converted like a dataset in memory
+(`steinkit.as_sample`). The variable ``score:NAME`` is the score of NAME. The variables ``weight`` and ``cost`` are
+treated as parameters, except in files written by steinkit. An attribute of these files lists the variables that are not
+parameters.
 
-Zarr folders can be read but not written. They do not preserve the order of the variables, which are therefore sorted by
-name.
+Zarr folders can be read but not written. Zarr does not preserve the order of the variables, so the variables are sorted
+by name.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from steinkit.sample import Integers, Sample, rectangle
 
 # NetCDF forbids control characters, slashes and trailing blanks; HDF5 also forbids "." and lone surrogates
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\ud800-\udfff]|\s\Z|\A\.*\Z")
-_AS_STORED = {"decode_times": False, "decode_timedelta": False}  # values with units="seconds" remain numbers
+_AS_STORED = {"decode_times": False, "decode_timedelta": False}  # keep values with units="seconds" as numbers
 
 
 def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws in a NetCDF 4 file, by default its posterior.
+    """Read the draws in a NetCDF 4 file, by default from the posterior group.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
     columns = columns_of(sample, reserved=LABELS)
     unfit = [name for name in columns if _UNFIT.search(name)]
     if unfit:
-        raise UsageError(f"{target}: {unfit[0]!r} is not a valid name of a NetCDF variable; rename it or write .npz")
+        raise UsageError(f"{target}: {unfit[0]!r} is not a valid NetCDF variable name; rename it or write .npz")
     stream = io.BytesIO()
     with h5netcdf.File(stream, "w") as file:
         posterior = file.create_group("posterior")
@@ -97,20 +98,21 @@ def write_netcdf(sample: Sample, target: str) -> bytes:
 def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
     """Return the labels of the chains and of the draws within a chain.
 
-    By default, the label of the chain is 0, and draws are counted from 0.
+    By default, there is one chain with label 0, and draws are numbered from 0.
     """
     chain = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
     draw = np.arange(len(sample)) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
     axes = rectangle(chain, draw)
     if axes is None:
         raise UsageError(
-            f"{target}: NetCDF needs consecutive chains of equal length with the same draw labels; write .npz or .csv"
+            f"{target}: NetCDF requires consecutive chains of equal length with the same draw labels; write .npz or "
+            ".csv"
         )
     return axes
 
 
 def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws in a Zarr folder, by default its posterior.
+    """Read the draws in a Zarr folder, by default from the posterior group.
 
     Parameters
     ----------
@@ -132,13 +134,16 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     xarray, _ = _packages("Zarr", "zarr", "zarr")
     if not is_zarr(path):
         raise InputError(
-            f"{source} is not a Zarr folder: expected one of the files {', '.join(ZARR_MARKS)} in it; check the path"
+            f"{source} is not a Zarr folder: expected it to contain one of the files {', '.join(ZARR_MARKS)}; check "
+            "the path"
         )
 
     def open_groups() -> Any:
         metadata = [file for name in (".zarray", "zarr.json") for file in path.rglob(name)]
-        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would execute code in the file
-            raise InputError(f"{source} contains pickled Python objects, which are never unpickled; store numbers")
+        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would run their code
+            raise InputError(
+                f"{source} contains pickled Python objects, which are never unpickled; store numbers instead"
+            )
         options = _AS_STORED | {"chunks": None, "backend_kwargs": {"consolidated": False}}
         found = xarray.open_groups(path, engine="zarr", **options)
         return {name: each[sorted(each.data_vars, key=str)] for name, each in found.items()}
@@ -147,14 +152,14 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
 
 
 def _packages(kind: str, extra: str, engine: str) -> list[Any]:
-    """Import xarray and the package that it requires for a format."""
+    """Import xarray and the package that xarray requires for a format."""
     return [imported(name, f"{kind} needs the package {name}, which", extra) for name in ("xarray", engine)]
 
 
 def _sample(
     open_groups: Callable[[], dict[str, Any]], kind: str, source: str, selection: Selection, group: str | None
 ) -> Sample:
-    """Return the draws in a group; ``open_groups`` returns all groups by path."""
+    """Return the draws in one of the groups that ``open_groups`` returns by path."""
     with damage_reported(f"{source} is not a valid {kind}"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", ReadingWarning)

@@ -1,8 +1,8 @@
-"""Reading of the HDF5 files of emcee and UltraNest.
+"""Reader for emcee and UltraNest HDF5 files.
 
-emcee stores a group, ``mcmc`` by default, with the array ``chain`` of shape (steps, walkers, d). UltraNest stores the
-array ``points``. Its columns are log L at birth, log L, the quality of the point, the coordinates in the unit cube, and
-the parameters. The names of the parameters are in ``info/results.json``.
+emcee stores the array ``chain`` of shape (steps, walkers, d) in a group, by default ``mcmc``. UltraNest stores the
+array ``points``. The columns of this array are log L at birth, log L, the quality of the point, the coordinates in the
+unit cube, and the parameters. The parameter names are stored in ``info/results.json``.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _is_ultranest(file: Any) -> bool:
 
 
 def _chains(file: Any) -> list[str]:
-    """Return the groups with chains of emcee."""
+    """Return the groups that contain emcee chains."""
     return [name for name, each in file.items() if "nwalkers" in each.attrs and "chain" in each]
 
 
 def read_hdf5(
     data: bytes, source: str, selection: Selection = ALL, group: str | None = None, path: Path | None = None
 ) -> Sample:
-    """Read the draws in an HDF5 file of emcee or UltraNest.
+    """Read the draws in an emcee or UltraNest HDF5 file.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def read_hdf5(
         Name of the file, for messages.
     selection : Selection
     group : str, optional
-        Group of emcee. By default, the only one.
+        Group that contains the emcee chains. By default, the only such group.
     path : Path, optional
-        Path of the file. UltraNest stores the names of the parameters in another file.
+        Path of the file. UltraNest stores the parameter names in another file.
 
     Raises
     ------
@@ -74,16 +74,16 @@ def read_hdf5(
             return _from_ultranest(file["points"][:], source, selection, path)
         groups = _chains(file)
         if group is None and len(groups) > 1:
-            raise InputError(f"{source} has chains in {listed(groups)}; select one with group= (--group)")
+            raise InputError(f"{source} has chains in the groups {listed(groups)}; select one with group= (--group)")
         name = group or (groups[0] if groups else "mcmc")
         if name not in groups:
-            raise InputError(f'{source} has no chain of emcee in the group "{name}"; it has {listed(list(file))}')
+            raise InputError(f'{source} has no emcee chain in the group "{name}"; it contains {listed(list(file))}')
         steps = int(file[name].attrs["iteration"])
         chain = file[name]["chain"][:steps].swapaxes(0, 1)
     if not steps:
-        raise InputError(f"{source}: the chain of emcee in the group {name} has no steps")
+        raise InputError(f"{source}: the emcee chain in the group {name} has no steps")
     weight_column((), source, selection)
-    warn_user(f"the file was read as chains of emcee: {len(chain)} walkers of {steps} steps", ReadingWarning)
+    warn_user(f"the file was read as emcee chains: {len(chain)} walkers with {steps} steps each", ReadingWarning)
     names = default_names(chain.shape[2])
     chosen = choose(names, selection.columns, source)
     return Sample(chain[..., chosen], names=[names[k] for k in chosen])
@@ -93,13 +93,15 @@ def _from_ultranest(points: Any, source: str, selection: Selection, path: Path |
     results = path and path.parent.parent / "info" / "results.json"
     width = points.shape[1] - 3
     if results is not None and results.is_file():
-        with damage_reported(f"{results} does not contain the names of the parameters"):
+        with damage_reported(f"{results} does not contain the parameter names"):
             names = tuple(map(str, json.loads(read_bytes(results, binary=True))["paramnames"]))
     elif width % 2 == 0:
         names = default_names(width // 2)
     else:
-        raise InputError(f"{source} has derived parameters; read it in its folder, with ../info/results.json")
+        raise InputError(
+            f"{source} has derived parameters; read it from the output folder, together with ../info/results.json"
+        )
     others = [f"unit cube {k}" for k in range(width - len(names))]
     header = ["logL_birth", "logL", "quality", *others, *names]
-    layout = lay_out(header, source, selection, ignored=["quality", *others], kind="stored points of UltraNest")
+    layout = lay_out(header, source, selection, ignored=["quality", *others], kind="stored UltraNest points")
     return sample_from_table(np.asarray(points, np.float64), layout, source, lambda row: f"point {row + 1}")

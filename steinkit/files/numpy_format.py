@@ -1,9 +1,9 @@
-"""Reading and writing of NumPy files.
+"""Readers and writers for NumPy files.
 
-An NPZ file contains one array per parameter, or the array ``points`` of shape (n,), (n, d) or (chains, draws, d) and,
-optionally, ``weights``, ``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``log_q``, ``divergent``, ``energy`` and
-``tree_depth``. Arrays with one number per draw have shape (n,), or (chains, draws) if ``points`` has three dimensions.
-An NPY file contains only the points. Python objects are never unpickled.
+An NPZ file contains either one array per parameter, or the array ``points`` of shape (n,), (n, d) or (chains, draws, d)
+with the optional arrays ``weights``, ``scores``, ``cost``, ``names``, ``chain``, ``draw``, ``log_q``, ``divergent``,
+``energy`` and ``tree_depth``. Arrays with one number per draw have shape (n,), or (chains, draws) if ``points`` has
+three dimensions. An NPY file contains only the points. Python objects are never unpickled.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ENTRIES = ("points", "scores", "chain", "draw", "names", *PER_DRAW)
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read a sample from an NPZ file.
 
-    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional. Without an array
-    ``points``, a single array with several axes contains the points. Otherwise, there is one array per parameter.
+    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional. If there is no array
+    ``points``, a single array with several axes is read as the points. Otherwise, each array is read as a parameter.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 
 def write_npz(sample: Sample, target: str) -> bytes:
-    """Write a sample as NPZ.
+    """Write a sample in NPZ format.
 
     Chains of equal length are stored as points of shape (chains, draws, d).
     """
@@ -73,7 +73,7 @@ def write_npz(sample: Sample, target: str) -> bytes:
 
 
 def _arrays(sample: Sample) -> dict[str, Any]:
-    """Return the arrays of a sample that an NPZ file stores.
+    """Return the arrays that represent a sample in an NPZ file.
 
     Default names are omitted. Labels are omitted if the shape of the points determines them.
     """
@@ -97,7 +97,7 @@ def read_npy(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 
 def write_npy(sample: Sample, target: str) -> bytes:
-    """Write the points of a sample as NPY.
+    """Write the points of a sample in NPY format.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def write_npy(sample: Sample, target: str) -> bytes:
 class Archive:
     """Arrays of an NPZ archive, which are read on first access.
 
-    The limit on the size of files applies to the sum of the arrays that are read.
+    The file size limit applies to the total size of the arrays that are read.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Archive:
         self._size = 0
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array, which is the same object for every access."""
+        """Return an array; every access returns the same object."""
         if name not in self._arrays:
             with damage_reported(f'{self.source}, array "{name}", {_DAMAGED}', _REMEDY):
                 member = self._archive.getinfo(f"{name}.npy")
@@ -157,16 +157,16 @@ class Archive:
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """Return the array in the content of an NPY file."""
+    """Return the array stored in the bytes of an NPY file."""
     stream = io.BytesIO(data)
     array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     if stream.tell() < len(data):
-        raise ValueError("data follow the array")
+        raise ValueError("unexpected data after the array")
     return array
 
 
 def _unnamed_sample(points: NDArray[Any], source: str, selection: Selection) -> Sample:
-    """Return the draws in an array that steinkit may not have written."""
+    """Return the draws in an array that may come from another program."""
     if points.ndim == 3 and points.size and points.dtype.kind in "fiu":
         require_chains_lead(points, f"an array of shape {points.shape} in {source}")
     return _sample({"points": points}, source, selection)

@@ -1,19 +1,19 @@
-"""Reading of Stan CSV files, which CmdStan and its interfaces write.
+"""Reader for the Stan CSV files that CmdStan and its interfaces write.
 
-Column names are converted to the names of Stan's interfaces: ``theta.1`` to ``theta[1]``, ``Sigma.1.2`` to
-``Sigma[1,2]`` and ``pair:1.2`` to ``pair.1[2]``. Columns with names that end in ``__``, such as ``lp__``, are
-diagnostics. Only the divergences, energies, tree depths and the log density of an approximation (``lp_approx__`` of
-Pathfinder and ``log_g__`` of ADVI) are read. All other columns are coordinates, including transformed parameters and
+Column names are converted to the names used by Stan's interfaces: ``theta.1`` becomes ``theta[1]``, ``Sigma.1.2``
+becomes ``Sigma[1,2]``, and ``pair:1.2`` becomes ``pair.1[2]``. Columns with names that end in ``__``, such as ``lp__``,
+are diagnostics. Only the divergences, energies, tree depths and the log density of an approximation (``lp_approx__`` in
+Pathfinder and ``log_g__`` in ADVI) are read. All other columns are coordinates, including transformed parameters and
 generated quantities.
 
-The diagnostic file of a sampler contains unconstrained draws and gradients. For every coordinate ``tau``, it has
-columns with the value ``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, where
-log p includes the log Jacobian of the transforms. Such a file is read as a sample with scores. Its coordinates are
-named ``unconstrained tau``, because the file does not state the transforms.
+The diagnostic file of a sampler contains unconstrained draws and gradients. For every coordinate ``tau``, the file has
+columns for the value ``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, where
+log p includes the log Jacobian of the transforms. Such a file is read as a sample with scores. The coordinates are
+named ``unconstrained tau`` because the file does not specify the transforms.
 
-Warm-up draws (``save_warmup``) are skipped. The first row of a file from variational inference is skipped as well,
-because it is the mean of the approximation. Pathfinder with several paths resamples its draws, which therefore do not
-have the log density in ``lp_approx__``. In this case, the column is ignored.
+Warm-up draws (``save_warmup``) are skipped. The first row of a variational inference file is also skipped because it
+contains the mean of the approximation. Multi-path Pathfinder resamples its draws, so ``lp_approx__`` is not their log
+density and is ignored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 
 class StanFile(NamedTuple):
-    """All columns of the draws in a Stan CSV file.
+    """Draws in a Stan CSV file, with all columns.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class StanFile(NamedTuple):
 def read_stan_file(data: bytes, source: str) -> StanFile:
     """Read all columns of a Stan CSV file.
 
-    The parameters and exceptions are those of `read_stan`.
+    The parameters and exceptions are described in `read_stan`.
     """
     table = open_table(data, source)
     settings = dict(_SETTING.findall("\n".join(table.comments)))
@@ -98,8 +98,8 @@ def read_stan_file(data: bytes, source: str) -> StanFile:
     skipped = _rows_before_draws(settings, source)
     if skipped >= len(values):
         raise InputError(
-            f"{source}: expected draws after {skipped} rows of warm-up or of the approximation's mean, got "
-            f"{len(values)} rows in all"
+            f"{source}: expected draws after row {skipped} (the end of warm-up, or the mean of an approximation), got "
+            f"{len(values)} rows in total"
         )
     paths = settings.get("num_paths", "1") if settings.get("method") == "pathfinder" else "1"
     resampled = paths != "1" and settings.get("psis_resample", "1") not in ("0", "false")
@@ -114,7 +114,7 @@ def _rows_before_draws(settings: dict[str, str], source: str) -> int:
     warmup = settings.get("num_warmup", settings.get("warmup", "0"))
     thin = settings.get("thin", "1")
     if not re.fullmatch(r"\d{1,9}/[1-9]\d{0,8}", f"{warmup}/{thin}"):
-        raise InputError(f"{source}: expected whole numbers of warm-up and thinning, got {warmup:.40} and {thin:.40}")
+        raise InputError(f"{source}: expected whole numbers for warm-up and thinning, got {warmup:.40} and {thin:.40}")
     return -(-int(warmup) // int(thin))  # Stan keeps iterations 0, thin, 2 thin, ...
 
 
@@ -124,7 +124,7 @@ def _lay_out(header: list[str], source: str, selection: Selection, resampled: bo
             f"expected draws in {source}, got the output of CmdStan's log_prob, which contains only gradients"
         )
     names = [readable(name) for name in header]
-    # Stan reserves only names that end in "__", so a parameter called weight is a coordinate
+    # Stan reserves only names that end in "__", so a parameter named weight is a coordinate
     meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
     if resampled:
         meanings["lp_approx__"] = ""
@@ -147,7 +147,7 @@ def _lay_out(header: list[str], source: str, selection: Selection, resampled: bo
 
 
 def readable(name: str) -> str:
-    """Convert a column name of CmdStan to the name in Stan's interfaces.
+    """Convert a CmdStan column name to the name used by Stan's interfaces.
 
     ``Sigma.1.2`` becomes ``Sigma[1,2]``. The component ``pair:1`` of a tuple becomes ``pair.1``.
     """
@@ -156,7 +156,7 @@ def readable(name: str) -> str:
 
 
 def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split a column name of CmdStan into the parameter and the index.
+    """Split a CmdStan column name into a parameter name and an index.
 
     ``Sigma.1.2`` has the index (1, 2). ``pair:1.2`` is an entry of the parameter ``pair.1``.
     """
@@ -166,9 +166,9 @@ def parameter_of(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def latent_columns(header: Sequence[str]) -> tuple[range, range] | None:
-    """Return the columns of coordinates and gradients of a diagnostic file.
+    """Return the coordinate and gradient columns of a diagnostic file.
 
-    Return None if the header is not that of a diagnostic file.
+    Return None if the header does not belong to a diagnostic file.
     """
     first = next((k for k, name in enumerate(header) if not name.endswith("__")), len(header))
     d, rest = divmod(len(header) - first, 3)

@@ -1,7 +1,7 @@
 """Functions that read and write bytes, JSON and TOML.
 
 Sources are regular files, pipes and open streams, with or without gzip compression. If a source is larger than 4e9
-bytes, reading stops with an error. The environment variable STEINKIT_MAX_BYTES changes this limit.
+bytes, reading stops with an error. To change this limit, set the environment variable STEINKIT_MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _BLOCK = 2**24  # bytes
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
-ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # files in Zarr folders of version 3 (the first) and 2
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # files in Zarr 3 folders (the first) and Zarr 2 folders
 
 
 @contextmanager
 def damage_reported(message: str, remedy: str = "", error: type[SteinkitError] = InputError) -> Iterator[None]:
-    """Convert any error of a library to an error of steinkit.
+    """Convert any error from a library to a steinkit error.
 
-    Libraries raise errors of many classes if a file is damaged.
+    Libraries raise many different exceptions for damaged files.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def require_size(size: float, source: str) -> None:
     limit = _limit()
     if size > limit:
         raise InputError(
-            f"{source} holds {size:,.0f} bytes or more, above the limit of {limit:,.0f}; to read it, increase the "
-            f"limit with the environment variable {_MAX_BYTES}"
+            f"{source} has at least {size:,.0f} bytes, more than the limit of {limit:,.0f}; to read it, set the "
+            f"environment variable {_MAX_BYTES} to a larger value"
         )
 
 
 def _content(stream: Any, source: str) -> bytes:
-    """Read the bytes of a stream, or its text encoded as UTF-8, up to the limit."""
+    """Read a stream as bytes, up to the limit; encode text as UTF-8."""
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         content.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
@@ -114,7 +114,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     ----------
     source : path, "-" or open file
     binary : bool
-        True if the format is binary, in which case text streams are refused.
+        True if the format is binary. Text streams are then rejected.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Decompress data that were compressed by gzip; return other data unchanged.
+    """Decompress gzip data; return other data unchanged.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
     destination : path, "-" or open file
     data : bytes
     binary : bool
-        True if the format is binary, in which case text streams are refused.
+        True if the format is binary. Text streams are then rejected.
 
     Raises
     ------
@@ -203,17 +203,17 @@ def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
 
 
 def _stream_of(place: Any, name: str, binary: bool, mode: str) -> Any:
-    """Return an open stream; for standard streams, the stream of bytes."""
+    """Return an open stream, or the byte stream of standard input or output."""
     stream = place
     if is_standard(place):
         standard = sys.stdin if mode == "rb" else sys.stdout
         stream = getattr(standard, "buffer", standard)
         if stream is None:
-            raise InputError(f"{name} is closed; name a file")
+            raise InputError(f"{name} is closed; pass the name of a file")
     if not hasattr(stream, "read" if mode == "rb" else "write"):
         raise UsageError(f'expected a path, "-" or an open file, got {type(place).__name__}')
     if binary and _is_text(stream):
-        raise UsageError(f"{name} is a text stream and the format is binary; open it with {mode=}")
+        raise UsageError(f"{name} is a text stream but the format is binary; open it with {mode=}")
     return stream
 
 
@@ -222,7 +222,7 @@ def _is_text(stream: Any) -> bool:
 
 
 def _read_path(path: Path) -> bytes:
-    """Read a regular file or a pipe; other files are refused, as they may never end."""
+    """Read a regular file or a pipe; reject other files, which may never end."""
     with damage_reported(f"{path} cannot be read", "check its permissions and its name"):
         if not path.parent.is_dir():
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")
@@ -238,13 +238,13 @@ def _read_path(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
             raise InputError(f"expected a regular file or a pipe, got the device or special file {path}")
         if stat.S_ISREG(status.st_mode) and not status.st_size:
-            return b""  # files in /proc have the size 0 and may block forever
+            return b""  # files in /proc have size 0 and may block forever
         with open(path, "rb") as file:
             return _content(file, str(path))
 
 
 def _write_file(path: Path, data: bytes) -> None:
-    with damage_reported(f"{path} cannot be written", "free space or choose another folder", OutputError):
+    with damage_reported(f"{path} cannot be written", "free disk space or choose another folder", OutputError):
         final = path.resolve()  # keeps a symbolic link
         if final.is_dir():
             raise OutputError(f"{path} is a folder; name a file in it")
@@ -294,7 +294,7 @@ def _constant(text: str) -> NoReturn:
 
 
 _TOML_DEPTH = 16
-_TOML_TEXT = re.compile(  # strings and comments, possibly without their ends
+_TOML_TEXT = re.compile(  # strings and comments, possibly unterminated
     r""""{3}(?s:\\.|[^\\])*?(?:"{3,5}|\Z)|'{3}(?s:.)*?(?:'{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|#[^\n]*"""
 )
 _TOML_DEEP = re.compile(rf"(?:\.[^.,=\[\]{{}}\n]*){{{_TOML_DEPTH}}}")

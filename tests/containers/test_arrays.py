@@ -150,7 +150,7 @@ def test_shapes_of_a_model_determine_the_leading_axes():
         read_draws({"theta": array}, shapes={"theta": (2, 6, 4)})
     with pytest.raises(sk.InputError, match="leading axes"):
         read_draws({"theta": array[0], "mu": array[0]}, shapes={"theta": (4,), "mu": ()})
-    with pytest.warns(sk.ReadingWarning, match="more chains than draws, 6 chains of 2 draws"):
+    with pytest.warns(sk.ReadingWarning, match=r"more chains than draws \(6 chains of 2 draws\)"):
         read_draws({"theta": array.reshape(6, 2, 4)}, shapes={"theta": (4,)})
 
 

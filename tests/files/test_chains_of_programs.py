@@ -72,7 +72,7 @@ def test_names_are_read_from_another_file(chain: str, names: str, tmp_path: Path
 def test_more_names_than_columns_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "run.paramnames").write_text("a\nb\nc\n")
     (tmp_path / "run_1.txt").write_text(text(ROWS))
-    with pytest.raises(InputError, match=r"run_1\.txt: expected 2 names of parameters .*\.paramnames.*got 3"):
+    with pytest.raises(InputError, match=r"run_1\.txt: expected 2 parameter names .*\.paramnames.*got 3"):
         read_sample(tmp_path / "run_1.txt")
 
 
@@ -137,10 +137,12 @@ def shrunk(logs: np.ndarray) -> np.ndarray:
 
 def test_ultranest_weights_follow_from_births() -> None:
     stored = np.loadtxt(DATA / "ultranest" / "chains" / "weighted_post.txt", skiprows=1)
-    weighted = read(DATA / "ultranest" / "chains" / "weighted_post.txt", said='UltraNest: "weight" .*"logl" ignored')
+    weighted = read(
+        DATA / "ultranest" / "chains" / "weighted_post.txt", said='UltraNest draws: "weight" .*"logl" ignored'
+    )
     np.testing.assert_array_equal(weighted.points, stored[:, 2:])
     np.testing.assert_array_equal(weighted.weights, stored[:, 0])
-    points = read(DATA / "ultranest" / "results" / "points.hdf5", said="stored points of UltraNest")
+    points = read(DATA / "ultranest" / "results" / "points.hdf5", said="stored UltraNest points")
     assert points.names == weighted.names == ("a", "b")
     np.testing.assert_allclose(points.points, weighted.points, rtol=1e-6)
     np.testing.assert_allclose(points.probabilities, weighted.probabilities, atol=2e-3)
@@ -159,7 +161,7 @@ def test_dead_points_are_read_with_the_live_points(program: str, tmp_path: Path)
         live = np.column_stack([live, np.ones(len(live))])
     (tmp_path / "run.paramnames").write_text("a a\nb b\n")
     (tmp_path / "run_dead-birth.txt").write_text(text(dead))
-    with pytest.raises(InputError, match=r"copy the live points, run_phys_live-birth\.txt"):
+    with pytest.raises(InputError, match=r"copy the file of live points, run_phys_live-birth\.txt"):
         read_sample(tmp_path / "run_dead-birth.txt")
     (tmp_path / "run_phys_live-birth.txt").write_text(text(live))
     sample = read(tmp_path / "run_dead-birth.txt", said='"logL_birth" as log likelihood at birth')
@@ -247,9 +249,9 @@ def test_emcee_backends(tmp_path: Path) -> None:
             group.create_dataset("chain", data=chain)
     with pytest.raises(InputError, match='"mcmc", "second"'):
         read_sample(tmp_path / "run.h5")
-    with pytest.raises(InputError, match='no chain of emcee in the group "third"'):
+    with pytest.raises(InputError, match='no emcee chain in the group "third"'):
         read_sample(tmp_path / "run.h5", group="third")
-    sample = read(tmp_path / "run.h5", said="emcee: 4 walkers of 4 steps", group="mcmc", columns=["x2"])
+    sample = read(tmp_path / "run.h5", said="emcee chains: 4 walkers with 4 steps", group="mcmc", columns=["x2"])
     np.testing.assert_array_equal(sample.points[:, 0], chain[:4, :, 1].T.ravel())
     np.testing.assert_array_equal(sample.chain, np.repeat(range(4), 4))
 
@@ -259,7 +261,7 @@ def test_emcee_backends(tmp_path: Path) -> None:
     [
         (
             "iteration,chain,mu,lp,n_steps,hamiltonian_energy,numerical_error",
-            'MCMCChains.jl: .*"lp", "n_steps" ignored',
+            'MCMCChains.jl chains: .*"lp", "n_steps" ignored',
             ("mu",),
             {"draw": [0, 7], "chain": [1, 8], "energy": [5, 12], "divergent": [False, True]},
         ),

@@ -60,7 +60,7 @@ def test_reserved_names_are_parameters_unless_steinkit_wrote_them(netcdf: Any) -
     path = netcdf(variables)
     assert sk.read_sample(path).names == ("mu", "weight", "cost")
     np.testing.assert_array_equal(sk.read_sample(path, weights="weight").weights, THETA[..., 1].ravel())
-    with pytest.raises(sk.InputError, match='no column "w" of weights'):
+    with pytest.raises(sk.InputError, match='no column "w" with weights'):
         sk.read_sample(path, weights="w")
     path.unlink()
     sample = sk.read_sample(netcdf(variables, attrs={"steinkit_labels": "chain", "steinkit_reserved": "weight cost"}))

@@ -144,7 +144,7 @@ def test_invalid_log_weights_are_refused(logs: Any) -> None:
 
 def test_an_array_of_points_has_no_column_of_weights() -> None:
     assert len(read_npy(saved(CUBE), "s.npy", Selection(weights="none"))) == 12
-    with pytest.raises(InputError, match=r's\.npy has no column "nope" of weights'):
+    with pytest.raises(InputError, match=r's\.npy has no column "nope" with weights'):
         read_npy(saved(CUBE), "s.npy", Selection(weights="nope"))
 
 
@@ -259,7 +259,7 @@ def test_arrays_of_emcee_are_refused() -> None:
     stream = io.BytesIO()
     np.savez(stream, chain=steps)
     for data, read in ((saved(steps), read_npy), (stream.getvalue(), read_npz)):
-        with pytest.raises(InputError, match=r"\(50, 8, 2\) in s: more chains than draws"):
+        with pytest.raises(InputError, match=r"\(50, 8, 2\) in s with more chains than draws"):
             read(data, "s")
     chain = read_npy(saved(steps.swapaxes(0, 1)), "s").chain
     assert chain is not None

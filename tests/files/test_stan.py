@@ -85,8 +85,8 @@ def test_columns() -> None:
         (stan_csv(draws=rows(0, 1) + rows(1, 2).replace("1.2", "oops")), r'line 10, column "theta\[2\]".*"oops"'),
         (stan_csv(draws=rows(0, 1).replace("0.1", "nan")), r'line 9, column "theta\[1\]" is nan'),
         (stan_csv(draws=rows(0, 3), header=HEADER + ",more"), "line 9: expected 10 .* got 9"),
-        (stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"), "after 9 rows .* got 4"),
-        (stan_csv(draws=rows(0, 1), settings="# num_warmup = 1\n# save_warmup = 1\n"), "after 1 rows .* got 1"),
+        (stan_csv(settings="# num_warmup = 9\n# save_warmup = 1\n"), "after row 9 .* got 4"),
+        (stan_csv(draws=rows(0, 1), settings="# num_warmup = 1\n# save_warmup = 1\n"), "after row 1 .* got 1"),
         (stan_csv(settings="# method = optimize\n"), "method=sample"),
         *(
             (stan_csv(settings=f"# save_warmup = 1\n# {setting} = {value}\n"), f"got .*{value[:40]}")
@@ -118,7 +118,7 @@ def test_log_weights_are_exponentiated() -> None:
     with pytest.warns(ReadingWarning, match="exponentiated"):
         sample = read_stan(data, "fit.csv", Selection(weights="logw"))
     np.testing.assert_allclose(sample.weights, np.exp([-3.0, -2.0, -1.0, 0.0]))
-    with pytest.raises(InputError, match='no column "theta" of weights'):
+    with pytest.raises(InputError, match='no column "theta" with weights'):
         read_stan(data, "fit.csv", Selection(weights="theta"))
 
 

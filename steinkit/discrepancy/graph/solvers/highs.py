@@ -40,7 +40,7 @@ Point = tuple[Floats, Floats]
 
 
 class LinearProgram(NamedTuple):
-    """Linear program min cost'x with bounds on x and on matrix @ x."""
+    """Linear program that minimizes cost @ x with bounds on x and on matrix @ x."""
 
     matrix: sparse.csc_array
     cost: Floats

@@ -101,7 +101,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
 
 
 def lagged_products(values: Floats, chains: Sequence[slice], lag: int) -> Floats:
-    """Return the sums of products of values separated by a lag within chains."""
+    """Return sums of products of values at a given lag within chains."""
     sums = np.zeros(len(values))
     for chain in chains:
         if chain.stop - chain.start > lag:
@@ -116,7 +116,7 @@ def _sums_by_transform(values: Floats, scale: Floats, chains: Sequence[slice], l
 
     size = fft.next_fast_len(2 * longest, real=True)
     sums = np.empty(len(values))
-    for k, row in enumerate(values):  # one row at a time, because each row requires 50 MB for a million draws
+    for k, row in enumerate(values):  # one row at a time because each row requires 50 MB for a million draws
         power = np.zeros(size // 2 + 1)
         for chain in chains:
             power += np.abs(fft.rfft(row[chain], size)) ** 2
@@ -218,7 +218,7 @@ def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
 
 
 def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats]:
-    """Yield blocks, of shape (k, n), of functions that distinguish regions."""
+    """Yield blocks of functions that distinguish regions, each of shape (k, n)."""
     z = points.T - points.mean(axis=0)[:, None]
     roots = np.sign(z) * np.sqrt(np.abs(z))
     first, second = np.triu_indices(len(z))

@@ -127,7 +127,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def common(self) -> Floats:
-        """Draws for ESS, R-hat and the error of the mean, shape (n_chains, n_draws, d).
+        """Draws used for the diagnostics, of shape (n_chains, n_draws, d).
 
         All chains are cut to the length of the shortest one.
         """
@@ -137,7 +137,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def quantiles(self) -> Floats:
-        """Weighted 5 % and 95 % quantiles, shape (2, d).
+        """Weighted 5 % and 95 % quantiles, an array of shape (2, d).
 
         With equal weights, quantiles are interpolated linearly between draws.
         """
@@ -182,7 +182,7 @@ class ChainDiagnostics(Measurement):
         return self._of_coordinates(error_of_mean, in_units=True)
 
     def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
-        """Return a statistic of each parameter, in its original unit if `in_units`."""
+        """Return a statistic of each parameter, in original units if `in_units` is true."""
         found, (n_chains, n_draws, _) = np.full(len(self.names), np.nan), self.common.shape
         if n_draws < _FEWEST:
             return found
@@ -213,7 +213,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Empty dict, because diagnostics are computed on first access."""
+        """Empty dict because the diagnostics are computed on first access."""
         return {}
 
     @property

@@ -186,7 +186,7 @@ class Draws:
         return np.flatnonzero(is_first), np.flatnonzero(~is_first)
 
     def autocorrelation_times(self, deviations: Floats) -> Floats:
-        """Return autocorrelation times of centered functions; 1 for unordered draws."""
+        """Return autocorrelation times of centered functions, or 1 for unordered draws."""
         if self.nested is not None:
             rows, rate = self.nested
             weighted = (deviations * self.shares)[:, rows]

@@ -162,7 +162,7 @@ class DifferenceScore:
 
 
 def length_scales(points: Floats) -> Floats:
-    """Return the spread of each coordinate; if zero, the largest absolute value or 1."""
+    """Return the spread of each coordinate, with a positive value for zero spreads."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),

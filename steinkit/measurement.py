@@ -177,7 +177,7 @@ class Reference(Brief):
         return _SMALLEST if last == 1 else f"the {' to '.join(dict.fromkeys(map(ordinal, (first, last))))} smallest"
 
     def times(self, values: Sequence[float]) -> list[float] | None:
-        """Divide the values of the coordinates by the medians of the samples.
+        """Divide the values of the coordinates by their medians over the samples.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class BracketResult(Measurement):
         return reference.report(self.value, self.lower, self.upper, self.smallest_is_no_proof)
 
     def _times(self, reference: Reference | None) -> list[float] | None:
-        """Divide each term and the total by the medians of exact samples.
+        """Divide each term and the total by its median over exact samples.
 
         The total is the last entry. The result is None if the medians are unknown.
         """

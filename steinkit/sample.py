@@ -402,7 +402,7 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""For each array with one number per draw, a function that finds invalid values, the expected value and the type."""
+"""For each array with one number per draw: the type, the expected value, and a function that finds invalid values."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:
@@ -480,8 +480,8 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
     """Return the first row of each group of equal rows and the group of every row.
 
-    Groups are numbered in order of appearance. Rows are sorted by their first entry. In case of ties, they are sorted
-    by all entries.
+    Groups are numbered in order of appearance. Rows are sorted by their first entry. In case of ties, rows are sorted
+    by all their entries.
     """
     order = np.argsort(points[:, 0], kind="stable")  # a stable sort keeps equal rows in order
     changes = points[order[1:], 0] != points[order[:-1], 0]

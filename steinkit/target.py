@@ -1,6 +1,6 @@
 """Target distributions.
 
-A Stein discrepancy requires the score, grad log p, and the bounds of the support. If the target has a log density, the
+A Stein discrepancy requires the score (grad log p) and the bounds of the support. If the target has a log density, the
 score can be checked. If the target has a sampler, reference samples are available. If the target has a cdf, Wasserstein
 distances can be computed in one dimension.
 """
@@ -658,7 +658,7 @@ def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))
     if array.ndim != 2 or array.shape[1] != 2 or (dim is not None and len(array) != dim):
-        raise UsageError(f"bounds must have shape ({dim or 'd'}, 2), rows (lower, upper); got {array.shape}")
+        raise UsageError(f"bounds must have shape ({dim or 'd'}, 2) with rows (lower, upper); got {array.shape}")
     bad = np.flatnonzero(~(array[:, 0] < array[:, 1]))  # includes NaN
     if bad.size:
         raise UsageError(

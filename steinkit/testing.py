@@ -183,7 +183,7 @@ def _funnel() -> Target:
 
 
 def _ring(radius: float, width: float) -> Target:
-    """Return a density in the plane that is normal in the distance from the origin."""
+    """Return a two-dimensional density proportional to a normal pdf of the radius."""
 
     def log_density(x: Floats) -> Floats:
         return np.asarray(-0.5 * ((np.hypot(x[:, 0], x[:, 1]) - radius) / width) ** 2)
@@ -254,7 +254,7 @@ class SamplerCheck:
         return all(each.label == _PASSED for each in self.checked)
 
     def summary(self) -> str:
-        """Report the targets where the sampler did not pass, followed by a table.
+        """Report the targets for which the sampler did not pass, followed by a table.
 
         Returns
         -------

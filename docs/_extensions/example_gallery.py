@@ -56,7 +56,7 @@ def write(path: Path, text: str) -> None:
 def titled(name: str, source: str) -> str:
     """Return a script with a reStructuredText title at the beginning of its docstring, followed by the explanation.
 
-    The command follows the explanation, because the tooltips of the gallery show the first paragraph.
+    The command follows the explanation because the tooltips of the gallery show the first paragraph.
     """
     small = re.search(r'"--small", action="store_true", help="(.+?)"', source)
     assert small is not None, "every example must have an option --small with help"

@@ -1,4 +1,4 @@
-"""Descriptions of the keys of the commands' JSON documents, checked against documents printed by the commands."""
+"""Descriptions of the keys in the JSON documents of the commands, checked against printed documents."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ MODULES = ("steinkit", "steinkit.samplers", "steinkit.targets", "steinkit.plots"
 
 @functools.cache
 def public_names() -> dict[str, str]:
-    """Return full names by the names used in docstrings.
+    """Return a mapping from the names used in docstrings to full names.
 
     The first module of `MODULES` takes precedence.
     """
@@ -53,7 +53,7 @@ def public_objects() -> list[object]:
 def file_names() -> dict[str, str]:
     """Return page names for classes that differ from a function only in case, such as `Verdict` and `verdict`.
 
-    On macOS and Windows one page would overwrite the other.
+    On macOS and Windows, one page would overwrite the other.
     """
     classes = {
         full: isinstance(found, type) for full, found in zip(public_names().values(), public_objects(), strict=True)
@@ -116,7 +116,7 @@ class NameRole(SphinxRole):
 
 
 def escape_mathematics(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Escape a docstring, except for examples, directives and parameters with names that begin with asterisks."""
+    """Escape a docstring, except for directives, examples, and parameter names that begin with asterisks."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", ".. ", "*")):
             lines[number] = escaped(line)

@@ -153,6 +153,6 @@ def _require_bounds(target: Target, sample: Sample) -> None:
                 found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
     if found:
         raise InputError(
-            f"the log density is -inf next to the draws, for {'; '.join(found)}; pass bounds= with (lower, upper) for "
+            f"the log density is -inf next to the draws: {'; '.join(found)}; pass bounds= with (lower, upper) for "
             "every coordinate, or sample transformed parameters if the support is not a box"
         )

@@ -229,7 +229,7 @@ class _Space:
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
     """Return a model with fixed random inputs, and the trace of the model.
 
-    The model uses all the data in its plates, a fixed key and the values of its `param` sites.
+    The model uses a fixed key, the values of its `param` sites, and all the data in its plates.
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")

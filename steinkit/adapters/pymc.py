@@ -501,7 +501,7 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
 
 
 def _without_checks(terms: list[Any]) -> list[Any]:
-    """Replace checks that raise ParameterValueError with the value minus infinity.
+    """Replace ParameterValueError checks with expressions that give minus infinity.
 
     This must be done before vectorization. After vectorization, a check would apply to all points together.
     """

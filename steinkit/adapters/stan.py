@@ -188,7 +188,7 @@ class StanParameters:
 
 
 def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Floats, free: Floats) -> StanParameters:
-    """Find the parameters of a program and their transforms.
+    """Find a program's parameters and their transforms.
 
     Parameters
     ----------
@@ -334,8 +334,8 @@ class _Chain:
         columns = latent_columns(header)
         if columns is None or "lp__" not in header:
             raise InputError(
-                "the fit contains no gradients, because it used fixed_param or a PyStan version older than 3; use "
-                "from_bridgestan, or a Sample and a Target"
+                "the fit contains no gradients because it was created with fixed_param or with a PyStan version older "
+                "than 3; use from_bridgestan, or a Sample and a Target"
             )
         if len(rows) != draws:
             raise InputError(f"expected gradients for {draws} draws in a chain, got {len(rows)}; sample again")

@@ -76,7 +76,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or log density changes if only the score is known.
+    """Log density of a target, or its changes if only the score is known.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ class Composite:
 
     @property
     def outside(self) -> float:
-        """Fraction of small moves within the bounds that reach zero density."""
+        """Fraction of small moves within the bounds that reach points of zero density."""
         return self._scales.outside
 
     def tune(self, state: State) -> None:
@@ -459,7 +459,7 @@ def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def quantiles(values: Floats, shares: Floats) -> Floats:
-    """Return the 16, 50 and 84 % quantiles of d weighted columns, with shape (3, d)."""
+    """Return a (3, d) array of the 16, 50 and 84 % quantiles of weighted columns."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
 

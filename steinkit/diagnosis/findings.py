@@ -19,7 +19,7 @@ of coordinate k changes from zero to
 If only x_j is shifted, the mean score of each coordinate k is therefore proportional to the covariance of t_k and t_j,
 up to its standard error. The shift then explains all mean scores. Suppose that x_1 and x_2 have correlation 0.9. If
 only x_1 is shifted, the mean score of x_2 has the opposite sign and nine tenths of the size of the mean score of x_1,
-although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, with the same explanation.
+although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, which has the same explanation.
 
 Shifted coordinates are selected one at a time. The candidates are the coordinates with z-scores close to the largest.
 The candidate that explains the largest part of the other scores is selected, and this part is subtracted. The selection
@@ -128,8 +128,8 @@ def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple
     """Return at most five findings, without those that other findings explain.
 
     A finding about all coordinates comes first unless other findings are more significant and at most two of these
-    findings are shapes. A biased coordinate affects every axis, so a shape along a principal axis is reported only if
-    there is no other finding.
+    findings concern shapes. A biased coordinate affects every axis, so a shape along a principal axis is reported only
+    if there is no other finding.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Return True for an axis spread, and for the joint spread or tails."""
+    """Return True for the spread along an axis, the joint spread and the joint tails."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
@@ -218,9 +218,9 @@ def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, 
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """Return a list with the moment about several coordinates to report first.
+    """Return a list with the moment of several coordinates that is reported first.
 
-    The list is empty if individual moments are significant and not much smaller.
+    The list is empty if moments of individual coordinates are significant and nearly as large.
     """
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0

@@ -259,7 +259,7 @@ def invariance_test(
 
 
 def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
-    """Test a scored sample with a target."""
+    """Test a scored sample against its target."""
     assert prepared.target is not None
     density = Density(prepared.target, prepared.bounds)
     with one_thread_in_libraries():
@@ -341,7 +341,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
         slow *= 2
     moved = cloud.only(slice(None, None, step * slow)) if step * slow > 1 else cloud
     if len(moved.points) * seconds > _PATIENCE * allowed:
-        raise _TooSlowError("the log density is too slow")  # no time, which would differ between runs
+        raise _TooSlowError("the log density is too slow")  # the time is omitted because it would differ between runs
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
     cost = " because the density is slow" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else (), slow > 1

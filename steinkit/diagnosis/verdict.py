@@ -62,7 +62,7 @@ _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
 """Shares of the level, chosen by measured power. The share of an omitted kernel test is divided among the others."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
-"""Shares of the level for additional tests. The main tests reject less often than their own shares allow."""
+"""Shares of the level for additional tests. The main tests reject less often than their shares of the level allow."""
 
 _EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
 _NO_RUN = "the verdict did not make a short exact run because the log density is slow; `estimate_bias` does"
@@ -265,8 +265,8 @@ def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
 def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
     """Return a hint for rejected draws that may be constrained, unlike the target.
 
-    The hint names parameters with positive draws only, although a normal distribution with their mean and standard
-    deviation would yield negative draws.
+    The hint lists the parameters for which all draws are positive, although normal distributions with the same means
+    and standard deviations would yield negative draws.
     """
     from scipy.special import ndtr
 
@@ -368,7 +368,7 @@ def _bias(
     """Return the estimated biases, or a warning with the reason.
 
     If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. A
-    short exact run is made only for these draws and only if the density is fast.
+    short exact run is made only for these draws and only if the log density can be evaluated quickly.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow

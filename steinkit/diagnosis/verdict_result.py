@@ -239,7 +239,7 @@ class Verdict(Result):
 
     @property
     def units(self) -> Units:
-        """The standard units of all sizes, equal to the standard deviations of the draws."""
+        """Standard units of all sizes, which are the standard deviations of the draws."""
         return self.moments.units
 
     @property

@@ -169,7 +169,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Centered points, drift and diffusion per coordinate, and draw weights."""
+    """Draw weights, and centered points, drift and diffusion per coordinate."""
 
     centred: Floats
     drift: Floats

@@ -184,7 +184,7 @@ def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:
         return result
     message = (
         f"{name} lies in {result.bracket}: the relative width of this bracket is {result.gap:.1e}, "
-        f"the requested width is {result.tolerance:g}{cause}"
+        f"but the requested width is {result.tolerance:g}{cause}"
     )
     refuse_wide(result, message, remedy)
     return replace(result, warnings=(*result.warnings, Caution(message)))

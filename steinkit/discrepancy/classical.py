@@ -102,12 +102,11 @@ def classical_stein_discrepancy(
     """Compute the classical Stein discrepancy of a one-dimensional sample.
 
     The discrepancy is the largest mean of h = g score + g' over the sample. The maximum is taken over *all* functions g
-    with
-    |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3 that vanish at the finite bounds of the support. The graph
-    Stein discrepancy restricts g only between the points of the sample, so it is never smaller. For some Stein factors,
-    the classical discrepancy is related to the Wasserstein distance. With (1/2, 1/2, 1), the discrepancy equals the
-    distance to the uniform distribution on [0, 1]. With (1, 4, 2), the discrepancy is an upper bound on the distance to
-    the standard normal distribution.
+    that vanish at the finite bounds of the support, with |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3. The
+    graph Stein discrepancy restricts g only between the points of the sample, so it is never smaller. For some Stein
+    factors, the classical discrepancy is related to the Wasserstein distance. With (1/2, 1/2, 1), the discrepancy
+    equals the distance to the uniform distribution on [0, 1]. With (1, 4, 2), the discrepancy is an upper bound on the
+    distance to the standard normal distribution.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
 
     The function is given by its values gamma and slopes Gamma at the points.
 
-    Entries of the solution that are not finite are replaced by zero.
+    Solution entries that are not finite are replaced by zero.
 
     Raises
     ------

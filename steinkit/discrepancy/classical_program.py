@@ -1,7 +1,7 @@
 """Second-order cone program for the classical Stein discrepancy in 1D.
 
-Let x_1 < ... < x_n have weights q and scores s. The program maximizes over functions g with |g| <= c1, |g'| <= c2 and
-g' Lipschitz with constant c3 that vanish at the finite bounds of the support. Values gamma_i and slopes Gamma_i at the
+Let x_1 < ... < x_n have weights q and scores s. The program maximizes over functions g that vanish at the finite bounds
+of the support, with |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3. Values gamma_i and slopes Gamma_i at the
 points belong to such a function if and only if three conditions hold: |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2
 c3), and, over each gap of length h, the integral of g' lies between the integrals of the lower and upper envelopes of
 g' [1]_. In the scaled variables u and v, these conditions are
@@ -93,7 +93,7 @@ class ClassicalProgram:
 
     @cached_property
     def lengths(self) -> Floats:
-        """Lengths h of the gaps between points, then of the gaps to mirror images."""
+        """Lengths h of all gaps, with the gaps to mirror images at the end."""
         return np.concatenate([np.diff(self.points)[self.inner], [2.0 * distance for _, distance, _ in self.ends]])
 
     @cached_property

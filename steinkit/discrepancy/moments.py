@@ -392,7 +392,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def value(self) -> float:
-        """Largest absolute mean of a location, spread or dependence in standard units."""
+        """Largest absolute mean of all the features, in standard units."""
         return max(abs(mean) for _, mean, _ in self.largest(len(self.features)))
 
     @property
@@ -657,7 +657,7 @@ def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Flo
     n, dim = draws.points.shape
     points, drift = np.empty((dim, n)), np.empty((dim, n))
     spread = None if bounds is None else np.empty((dim, n))
-    anchored = units.from_bounds(bounds)  # keeps distances from the bounds exact, as scores are large there
+    anchored = units.from_bounds(bounds)  # keeps distances from bounds exact because scores near them are large
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected when the statistics are checked
         for rows in blocks(n, _ROWS):
             points[:, rows] = units.points(draws.points[rows]).T

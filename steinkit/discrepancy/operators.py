@@ -37,13 +37,13 @@ operator, with a = I and b = s, the coefficients are a~ = diag(w) and b~_j = w_j
     w(x) = h((x - l) / c) h((u - x) / c),      h(t) = t / (1 + t).
 
 If a bound is infinite, its factor is omitted. The factor w lies in [0, 1] and its slope in [-1/c, 1/c], so the bounds
-and the smoothness of g = w f are similar to the bounds and smoothness of f. As the distance from a bound increases, w
-approaches the factor without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The
-factor w does not depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance.
-Therefore, p w tends to zero at the bound even if the density p is positive there or diverges like an integrable power
-of the distance. Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is
-small because its slope is at most 1/c. The discrepancy then decreases with the width of the domain, as does the
-distance between any two samples in it.
+and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w approaches the factor
+without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The factor w does not
+depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w
+tends to zero at the bound even if the density p is positive there or diverges like an integrable power of the distance.
+Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small because its
+slope is at most 1/c. The discrepancy and the distance between any two samples in the domain then decrease with the
+width of the domain.
 
 References
 ----------

@@ -7,7 +7,7 @@
 
 The expression uses the *full* score s, so no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <=
 c2 and phi' with Lipschitz constant c3 is the optimum of the univariate program on the sorted u, with s.w in place of
-the score. Draws with equal u are merged into one point with the mean of their s.w because the objective is linear.
+the score. Because the objective is linear, draws with equal u are merged into one point with the mean of their s.w.
 
 The discrepancy uses the coordinate axes as directions v. The test in `sliced_goodness_of_fit` also uses principal axes.
 The brackets along coordinates include the rounding error of the mean of s.w.
@@ -119,7 +119,7 @@ def solve_slice(
 
     The bracket is proved for coordinates.
 
-    Relative to the means, rounding errors change a mean of s.w by one unit roundoff and its weight by two. Relative to
+    Relative to the means, the rounding error is one unit roundoff for a mean of s.w and two for its weight. Relative to
     the sum of |s.w|, rounding errors change sums over draws by `double_double.ROUNDING`.
 
     Parameters
@@ -180,7 +180,7 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
-    """Return the distinct u in ascending order, their weights and means of s.w.
+    """Return the distinct u, sorted, with their weights and their means of s.w.
 
     The means remain accurate if their terms nearly cancel.
     """
@@ -394,8 +394,8 @@ def sliced_stein_discrepancy(
     lower, upper = sum_of_brackets((each.lower for each in slices), (each.upper for each in slices))
     wide = tuple(
         Caution(
-            f"{name} lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, the requested width is "
-            f"{tolerance:g}"
+            f"{name} lies in {each.bracket}: the bracket's relative width is {each.gap:.1e}, but the requested width "
+            f"is {tolerance:g}"
         )
         for name, each in zip(sample.names, slices, strict=True)
         if each.gap > tolerance

@@ -9,9 +9,9 @@ is
 
     z = (z_1 + z_2) / sqrt(3).
 
-Both halves learn the same bias, so z_1 and z_2 are positively dependent. Dividing by sqrt(2) would therefore reject
-exact samples too often. Because phi maximizes h, the test is one-sided. The p-value includes a Bonferroni correction
-for the number of directions.
+The same bias is learned from both halves, so z_1 and z_2 are positively dependent. Dividing by sqrt(2) would therefore
+reject exact samples too often. Because phi maximizes h, the test is one-sided. The p-value includes a Bonferroni
+correction for the number of directions.
 
 **Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from the slope between nodes, so
 exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
@@ -348,7 +348,7 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     """
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
-    deviations = np.empty_like(h)  # deviations from the mean of each half because each half has its own functions
+    deviations = np.empty_like(h)  # from the mean of each half because each half has its own functions
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))

@@ -11,8 +11,8 @@ from y to z, the contribution of these pieces is
     s (sum c h - B(z) + B(y))  =  s (A(y) - A(z) - sum (1 - c) h),
 
 where h are the lengths of the pieces. The first form is more accurate for F_P < 1/2, and the second for larger F_P. The
-bracket includes the errors of F_Q, the errors of F_P relative to F_P, the errors of A and B relative to A + B = E|X -
-x|, and rounding errors.
+bracket accounts for the errors of F_Q, the errors of F_P relative to F_P, the errors of A and B relative to A + B = E|X
+- x|, and rounding errors.
 
 **Distance between two samples.** The distance is the integral of |F - G|, and the bracket includes all rounding errors.
 
@@ -295,7 +295,7 @@ def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tu
 
 
 def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats:
-    """Find the point of each gap where F_P passes the level, by bisection."""
+    """Find, by bisection, the point in each gap where F_P crosses the level."""
     low, high = x[:-1].copy(), x[1:].copy()
     ends_below, begins_above = cdf[1:] <= levels, cdf[:-1] >= levels
     low[ends_below], high[begins_above] = high[ends_below], low[begins_above]

@@ -19,8 +19,8 @@ def add_responses(blocks: Blocks, gains: Floats, value: Floats, order: Integers,
     in the matrix.
 
     The matrix H^-1 is the covariance of a Gauss-Markov chain. The controls of the chain are the optimal feedback plus
-    independent noise with variances 1/R. The kernel therefore propagates the covariance of the state and its
-    covariances with c_k at all preceding nodes along the chain. The updates contain no cancellation.
+    independent noise with variances 1/R. The kernel therefore propagates the covariance of the state and the
+    covariances between the state and c_k for all preceding nodes. The updates contain no cancellation.
     """
     kinds, step, c3 = blocks.kind, blocks.step, blocks.c3
     n = len(kinds)

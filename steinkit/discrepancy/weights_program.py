@@ -4,12 +4,12 @@ A Stein discrepancy of draws with weights q is the optimum of linear programs wi
 
     S(q) = max sum_i q_i h_i   over h = C'y,   |A y| <= r,   |y| <= u,
 
-where h_i is the value of the test function at draw i. Let Delta contain the weights 0 <= q_i <= w_i with sum one. By
+where h_i is the value of the test function at draw i. Let Delta contain the weights 0 <= q_i <= w_i that sum to one. By
 linear programming duality,
 
     min over q in Delta of S(q)  =  max over feasible y of min over q in Delta of sum_i q_i h_i.
 
-Therefore, any q gives an upper bound, which is its certified discrepancy. Any feasible y gives a lower bound: under
+Therefore, the certified discrepancy of any q is an upper bound. Any feasible y gives a lower bound: under
 every reweighting, the mean of its test function h is at least the mean of the smallest h_i with weights w_i. Without
 limits w_i, this is the minimum of h.
 
@@ -90,7 +90,7 @@ class WeightsProgram:
     most: Floats
 
     def solve(self, settings: Settings) -> Solved:
-        """Solve with the interior point method, or HiGHS if the bracket is too wide."""
+        """Solve with the interior point method, or with HiGHS if the bracket is too wide."""
         found = self._by_interior_point(settings)
         if found.gap <= settings.tolerance or settings.stopped:
             return found

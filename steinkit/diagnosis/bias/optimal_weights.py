@@ -112,7 +112,7 @@ class OptimalWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Weights of the draws, with sum one, shape (n,)."""
+        """Weights of the draws, an array of shape (n,) that sums to one."""
         return self.sample.probabilities
 
     @property

@@ -29,10 +29,10 @@ from steinkit.user_functions import call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # smallest number of effective draws in the slowest mixing direction
 _TURNED = 0.5  # threshold for the mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
-_CLEAR = 4.0  # threshold in standard errors because the mean is noisy if modes are far apart
+_CLEAR = 4.0  # threshold in standard errors; the mean is noisy if modes are far apart
 _REJECTED = 0.01  # significance level of the joint test of all pairs
-_LARGEST = 1e100  # limit on (x_j - m_j) s_j because squares of scores near a bound may overflow
-_LARGEST_SCORE = 1e140  # limit on scores in units of a coordinate because sums of larger squares may overflow
+_LARGEST = 1e100  # limit on (x_j - m_j) s_j; squares of scores near a bound may overflow
+_LARGEST_SCORE = 1e140  # limit on scores in units of a coordinate; sums of larger squares may overflow
 _WORK = 5e9  # largest value of (draws) x (features)^2 for entropy weights
 
 

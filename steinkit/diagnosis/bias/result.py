@@ -196,7 +196,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def mean_bias(self) -> Floats:
-        """Mean of the draws minus `mean`, in units of `sd`, an array of shape (m,)."""
+        """Mean of the draws minus `mean`, an array of shape (m,) in units of `sd`."""
         return np.asarray((self.draws_mean - self.mean) / self.sd)
 
     @cached_property

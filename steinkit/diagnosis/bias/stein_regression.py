@@ -41,8 +41,8 @@ draws would be (number of features) / (number of draws). The two factors are the
 draws, and the center and covariance of each half are estimated from the other half. The expectation for exact draws is
 then zero.
 
-**Entropy weights** are the weights w with sum one and sum_i w_i phi(x_i) = 0 that are nearest to the weights q of the
-draws in relative entropy,
+**Entropy weights** are the weights w that sum to one, satisfy sum_i w_i phi(x_i) = 0, and are nearest to the weights q
+of the draws in relative entropy,
 
     w_i proportional to q_i exp(lambda . phi(x_i)),     lambda = argmin log sum_i q_i exp(lambda . phi(x_i)).
 
@@ -137,7 +137,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return the feature sets that enough draws and time allow, except "chosen"."""
+        """Return all feature sets except "chosen" that the draws and the time allow."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -251,7 +251,7 @@ class Frame:
 
 
 def width_of(kind: FeatureSet, dim: int) -> int:
-    """Return the number of features of a set other than "chosen"."""
+    """Return the number of features in a set (any set except "chosen")."""
     if kind in DEGREE:
         return dim * DEGREE[kind]
     if kind == "diagonal":
@@ -327,7 +327,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows with fitted values from all features together."""
+    """Yield blocks of rows with values fitted by all features jointly."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
@@ -555,7 +555,7 @@ class Estimates:
     explained: Floats
 
     def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
-        """Add changes in means and log sds to the errors in quadrature."""
+        """Add, in quadrature, the errors and the changes in means and log sds."""
         return replace(
             self,
             mean_error=np.hypot(self.mean_error, mean_change / self.sd),
@@ -565,7 +565,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity with the feature set of least residual variance.
+    """Estimate each quantity with the feature set of smallest residual variance.
 
     Parameters
     ----------

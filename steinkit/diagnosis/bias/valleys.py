@@ -164,7 +164,7 @@ def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
     """Integrate a slope up to the end and the midpoint of each step.
 
     Up to the midpoint, a linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of the step length. The nearer end
-    therefore has the weight `near` = 3 and the other end the weight 1. For variances, the weights are 9 and 1.
+    therefore has the weight `near` = 3 and the other end has the weight 1. For variances, the weights are 9 and 1.
     """
     halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
     return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])

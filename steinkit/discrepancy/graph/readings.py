@@ -22,9 +22,9 @@ larger than l, the constraints do not bind. The discrepancy of any sample then a
     sum_i q_i (c1 |s(x_i)| + c2), summed over the coordinates.
 
 A sample that is too narrow has smaller scores and a lower ceiling, so its discrepancy may be smaller than that of exact
-draws. A strongly biased sample also approaches its ceiling, which is not a defect of the measure. The two cases differ
-in the value that exact draws of the same size would reach. Let r be the median L1 distance to the nearest neighbor in
-units of l. Independent draws from N(0, I) reach about
+draws. The discrepancy of a strongly biased sample also approaches its ceiling. This is not a defect of the measure. The
+two cases differ in the value that exact draws of the same size would reach. Let r be the median L1 distance to the
+nearest neighbor, in units of l. Independent draws from N(0, I) reach about
 
     1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two and more dimensions
 
@@ -150,9 +150,9 @@ def direction(
 
     The classes are shifts, rescalings, and flows towards higher or lower density. The contributions of a shift and of a
     rescaling to the mean of h follow from a least-squares fit a + b (x_j - mean) to the flow. The contributions are a
-    times the mean drift, and b times the mean of a_jj + (x_j - mean) times the drift. With the Langevin operator, the
-    drift is the score, and a_jj = 1. If neither contribution explains the discrepancy, as for multimodal targets, the
-    larger of two parts of the mean of h determines the class. The parts are <flow, score> for a flow towards higher
+    E[drift] and b E[a_jj + (x_j - mean) drift], where E denotes the mean over the draws. With the Langevin operator,
+    the drift is the score, and a_jj = 1. If neither contribution explains the discrepancy, as for multimodal targets,
+    the larger of two parts of the mean of h determines the class. The parts are <flow, score> for a flow towards higher
     density, and the divergence for a flow that spreads the draws.
 
     Parameters
@@ -238,7 +238,7 @@ def is_saturated(reached: float, expected: float, dim: int) -> bool:
 
 
 def advice(exact_spacing: float, n: int, dim: int, stein_factors: tuple[float, float, float]) -> list[str]:
-    """Return remedies against saturation.
+    """Return remedies for saturation.
 
     The remedies are smaller Stein factors or more draws.
 

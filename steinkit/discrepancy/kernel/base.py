@@ -90,7 +90,7 @@ class BaseKernel(ABC):
         """
 
     def conditioning(self) -> float:
-        """Return factors that amplify a relative error of u in phi, phi' and phi''.
+        """Return factors by which phi, phi' and phi'' amplify relative errors of u.
 
         Returns
         -------
@@ -344,7 +344,7 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
 
 
 def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
-    """Return the kernel with this scale, or unchanged if the scale is None."""
+    """Return the kernel with this scale, or the kernel itself if the scale is None."""
     return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
 
 

@@ -35,7 +35,7 @@ functions then have *negative* autocorrelations, but even functions such as the 
 The odd features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw,
 nearly every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is
 therefore the longest autocorrelation time of |z|^2 and of each z_j^2 with a clear autocorrelation at lag one. The
-estimate is a maximum, so the other z_j^2 would only increase it by adding noise. The z_j do not require separate
+estimate is a maximum, so the noise in the other z_j^2 would only increase the estimate. The z_j do not require separate
 estimates because the rows include them.
 
 The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`). The program
@@ -315,7 +315,7 @@ def _test(
             sums[near] = _pair_sums(stein, signs[near], threads)
     sums /= n
     statistic, bootstrap = max(float(sums[0]), 0.0), sums[1:]
-    # signs that never flip reproduce the statistic up to rounding errors, which counts as a tie
+    # signs that never flip reproduce the statistic up to rounding errors; such replicates count as ties
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
         p_value=(1 + reached) / (1 + n_bootstrap),
@@ -397,7 +397,7 @@ def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> 
 def _autocovariance(values: Floats) -> Floats:
     """Compute sum_j v_j v_(j+t) at each lag t as an array of shape (n,).
 
-    The sums are accumulated over the rows of `values`, shape (rows, n).
+    The sums are accumulated over the rows of `values`, which has shape (rows, n).
     """
     from scipy.fft import irfft, next_fast_len, rfft
 

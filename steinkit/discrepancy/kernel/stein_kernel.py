@@ -33,7 +33,7 @@ from steinkit.units import Units
 
 _STRIPES = 16  # this number is fixed because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
-_TERMS_PER_CALL = 20_000_000  # number of coordinates of pairs per step, which takes about 0.1 s
+_TERMS_PER_CALL = 20_000_000  # number of pair coordinates per step; a step takes about 0.1 s
 
 
 @dataclass(frozen=True, eq=False)

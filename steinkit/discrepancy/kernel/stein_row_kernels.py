@@ -61,7 +61,7 @@ def _add_on_arrays(
     step: int,
     sums: Floats,
 ) -> None:
-    """Add pairs of points to the sums over other points.
+    """Add the terms of pairs of points to the sums of both points.
 
     The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
     """
@@ -141,7 +141,7 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
     def add_rows(
         parameters: tuple[float, ...], form: Form, weights: Floats, first: int, last: int, step: int, sums: Floats
     ) -> None:
-        """Add pairs of points to the sums over other points.
+        """Add the terms of pairs of points to the sums of both points.
 
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 

@@ -35,8 +35,8 @@ Nonexistent rows are zero.
 **Certificate.** For the lower bound, the recursion is evaluated in double-double arithmetic with an error bound, and
 the result is divided by the largest row value. At a far bound, a residual of 1e-16 in gamma may exceed c3 t^2/2 by
 orders of magnitude. The following correction is exact: adding kappa to every a and e adds kappa c3 sum h^2/2 to the
-last gamma and does not change its Gamma. For the upper bound, let T be the force on the difference gamma' - gamma of an
-edge, and let phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
+last gamma and does not change the last Gamma. For the upper bound, let T be the force on the difference gamma' - gamma
+of an edge, and let phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
 
     T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi.
 
@@ -298,8 +298,8 @@ class ChainProgram:
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
         """Return the shift of the last gamma for the far bound, and an error bound.
 
-        The exact shift lies within the error bound because both rows move with gamma. The rows may be violated by the
-        same factor as the other rows because all rows are scaled.
+        The exact shift lies within the error bound because both rows move with gamma. Because all rows are scaled,
+        these rows may be violated by the same factor as the other rows.
         """
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
@@ -331,7 +331,7 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance from a bound to the closest point that is not on it.
+    """Return the distance from a bound to the closest point not on the bound.
 
     The result is 0 if there is no such point.
     """

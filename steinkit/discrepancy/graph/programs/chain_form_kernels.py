@@ -103,7 +103,7 @@ def two_sum(a: float, b: float) -> DoubleDouble:
 
 @array_kernel
 def _split(a: float) -> DoubleDouble:
-    """Split a double into a sum of two numbers of 26 bits."""
+    """Split a double into a sum of two 26-bit numbers."""
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high

@@ -48,7 +48,7 @@ class Form(Protocol):
         """Return a lower bound and a feasible multiple of y, or zeros."""
 
     def upper_bound(self, p: Floats, /) -> float:
-        """Return the upper bound from multipliers p, or the trivial bound if smaller."""
+        """Return the smaller of the trivial bound and the bound from multipliers p."""
 
     def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
         """Convert variables to g_j of shape (n,) and its gradient of shape (n, d)."""
@@ -172,7 +172,7 @@ class CoordinateProgram:
 
     @np.errstate(over="ignore", invalid="ignore")
     def upper_bound(self, p: Floats) -> float:
-        """Return r'|p| + u'|b - A'p|, or u'|b| if smaller.
+        """Return the smaller of r'|p| + u'|b - A'p| and u'|b|.
 
         The bound is rounded up.
 
@@ -196,7 +196,7 @@ class CoordinateProgram:
 def power_of_two(size: Floats) -> Floats:
     """Return, for each number, the largest power of two that does not exceed it.
 
-    The result is 1 for zero.
+    The result for zero is 1.
     """
     return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
 

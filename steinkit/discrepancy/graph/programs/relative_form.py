@@ -132,7 +132,7 @@ class RelativeForm:
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the shared rows: edges, |gamma| <= c1, |Gamma| <= c2."""
+        """Matrix and radii of the shared rows for edges, |gamma| <= c1 and |Gamma| <= c2."""
         program, c = self.program, self.program.factors
         rows = Rows(program.n_points * (program.dim + 1))
         i, k = program.graph.edges.T
@@ -279,7 +279,7 @@ class RelativeForm:
         return _slopes(self.forest.lineage[i], coordinate, self.program.n_points, 1.0)
 
     def _sum(self, ancestors: Integers, at: Floats, sign: float) -> Terms:
-        """Return the terms of sign times the sum of w_a + <V_a, at - x_a> over ancestors."""
+        """Return the terms of sign * sum_a (w_a + <V_a, at - x_a>) over ancestors a."""
         n, terms = self.program.n_points, Terms()
         for a in ancestors.T:
             present = np.where(a >= 0, sign, 0.0)
@@ -397,7 +397,7 @@ def move_to_bounds(forest: Forest, program: SteinProgram, j: int, nearness: floa
 
 
 def _slopes(ancestors: Integers, coordinate: int, n: int, factor: float | Floats) -> Terms:
-    """Return the terms of a factor times a sum of V_a over ancestors."""
+    """Return the terms of factor * sum_a V_a over ancestors a."""
     return [(n * (coordinate + 1) + np.maximum(a, 0), np.where(a >= 0, factor, 0.0)) for a in ancestors.T]
 
 

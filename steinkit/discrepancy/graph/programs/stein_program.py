@@ -154,7 +154,7 @@ class SteinProgram:
 
     @property
     def arrays(self) -> dict[str, object]:
-        """Arrays that define the program, for `instance_kept`."""
+        """Arrays that define the program, as used by `instance_kept`."""
         c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
         names = "points", "scores", "weights", "weights_low", "bounds"
         named = {name: getattr(self, name) for name in names} | {"edges": self.graph.edges}

@@ -86,7 +86,7 @@ def mehrotra_targets(
 ) -> None:
     """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
 
-    The changes dv and dz are the changes in the predictor step. The product dv dz, which is the second-order term, is
+    The changes dv and dz are those of the predictor step. The product dv dz, which is the second-order term, is
     clipped to +-omega bound.
     """
     s_up, s_low, z_up, z_low = interior

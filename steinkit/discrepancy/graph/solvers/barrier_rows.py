@@ -119,7 +119,7 @@ def _outside(product: Floats, low_end: Floats, high_end: Floats) -> Floats:
 def _lengths(
     change: Floats, s_up: Floats, s_low: Floats, up: tuple[Floats, Floats], low: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """Return the longest steps, capped at 1, from the products before and after."""
+    """Return the longest steps, capped at 1, for old and new products."""
     by_up, by_low = change / s_up, -change / s_low
     from_up, from_low = 1.0 - up[1] / up[0], 1.0 - low[1] / low[0]
     shortest = np.flatnonzero(_may_be_largest(np.fmax(by_up, by_low)) | _may_be_largest(np.fmax(from_up, from_low)))

@@ -5,7 +5,7 @@ almost everywhere. Among a million edges, only a few thousand have controls that
 preceding edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control.
 The restricted program is again a chain program, with a few thousand nodes. The solution of the restricted program
 satisfies all rows of the full program except possibly the rows of nodes inside blocks, which are omitted. The
-multipliers of its boxes determine a dual point of the full program through the costate recursion, with forces phi and
+multipliers of the boxes determine a dual point of the full program through the costate recursion, with forces phi and
 kappa on the controls of every edge. Sharing controls widens the bracket only where forces of both signs occur in a
 block. With w = c3 h/2, and if no omitted row is violated,
 

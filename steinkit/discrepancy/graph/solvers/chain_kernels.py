@@ -40,7 +40,7 @@ from steinkit.runtime.compilation import array_kernel
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
-"""Number of gains per node: for control a, the gains on gamma and Gamma, 1/R and w/R; then the same for control e."""
+"""Number of gains per node: the gains on gamma and Gamma, 1/R and w/R, first for control a and then for control e."""
 
 
 class Blocks(NamedTuple):

@@ -1,9 +1,9 @@
 """Solver `cvxpy`, which calls HiGHS or another LP solver through CVXPY.
 
 The LP solvers receive the same linear programs as solver `highs`: first the scaled dual in relative variables, and then
-the program itself. The programs must be scaled. In the values and gradients of g, the radii D^2/2 are smaller than the
-absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution would not yield a useful lower
-bound.
+the program itself. The programs must be scaled. If the variables are the values and gradients of g, the radii D^2/2 are
+smaller than the absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution would not
+yield a useful lower bound.
 """
 
 from __future__ import annotations

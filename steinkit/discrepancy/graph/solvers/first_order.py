@@ -57,7 +57,7 @@ from steinkit.sample import Floats
 
 _SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within the range of single precision
 _RELAXATION = 1.6  # lambda in (0, 2); the projection (lambda = 1) takes four times as many sweeps
-_NEAR = 1e-2  # distance below which points have relative variables because the method stalls on short edges
+_NEAR = 1e-2  # distance below which points have relative variables; the method stalls on short edges
 _CHECK_EVERY = 50  # number of iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
@@ -211,7 +211,7 @@ class Iteration:
             self.lower, self.best_y = lower, y
 
     def restart(self) -> None:
-        """Restart at (y+, p+) if the progress is sufficient or ends.
+        """Restart at (y+, p+) if the progress is sufficient or has stalled.
 
         The steps are rebalanced.
         """
@@ -245,7 +245,7 @@ class Iteration:
 
 
 def _inverse(sums: Floats) -> Floats:
-    """Return 1/sum, and the largest of these numbers if a sum is zero.
+    """Return the reciprocals of sums; use the largest one where a sum is zero.
 
     Any step is valid for an empty row.
     """

@@ -4,9 +4,9 @@ Every solver is a module in this package with a function
 
     solve(program, settings, coordinates=None) -> list of Candidate.
 
-The function returns one candidate per requested coordinate, or for all coordinates by default. The module is imported
-on first use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto` should
-use it.
+The function returns one candidate per requested coordinate. By default, all coordinates are requested. The module is
+imported on first use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto`
+should use it.
 
 The solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
 dimensions, `block` certifies brackets of 1e-6. For large samples and wide brackets in three dimensions, `first_order`
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 PORTION = 8
-"""Number of coordinates per thread that are solved together, to limit the memory for the programs."""
+"""Number of coordinates that a thread solves at a time; it is limited to save memory."""
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges

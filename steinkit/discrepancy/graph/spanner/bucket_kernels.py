@@ -36,7 +36,7 @@ SMALLEST_CLUSTER = 4  # smallest cluster for which one wide search is faster tha
 HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directed searches extend
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
-BUDGET = 256  # number of nodes that a bidirectional search may settle before a single search for all pairs of a point
+BUDGET = 256  # number of nodes that a bidirectional search may settle before one search handles all pairs of a point
 FEWEST_SHARED = 4  # smallest number of pairs per point for such a single search
 
 
@@ -52,7 +52,7 @@ class Boxes(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Data that are shared by all buckets.
+    """Data shared by all buckets.
 
     The fields are the coordinates (d, n), the boxes, the dilation, the rounding margin and the stop flag. If
     ``stop[0]`` becomes true, kernels return unfinished results, which the caller discards.
@@ -81,8 +81,8 @@ class Scratch(NamedTuple):
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
     """Return bounds on the distances between the points of two boxes.
 
-    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as distances.
-    Because rounding is monotone, the bounds hold for rounded distances.
+    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as in the
+    distances. Because rounding is monotone, the bounds hold for rounded distances.
     """
     least = most = 0.0
     for k in range(len(low)):
@@ -253,8 +253,8 @@ def filter_block(
 
     The pairs satisfy u < v and begin <= u < end and have a length in (lower, upper]. The clusters have the given radius
     in the graph, which is less than half of `lower`. For pairs that are not joined through the center, a search starts
-    from every member, or from the far ends if that requires fewer searches. If there are more than `room` pairs, the
-    upper limit is lowered. Return the pairs, their lengths and the limit.
+    from every member, or from the far endpoints if that requires fewer searches. If there are more than `room` pairs,
+    the upper limit is lowered. Return the pairs, their lengths and the limit.
     """
     n = problem.columns.shape[1]
     reach = 1.0 + HASTE * (problem.dilation - 1.0)  # extent of shared searches, in units of the longest length
@@ -320,7 +320,7 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark the joined pairs among the pairs `awaited` at `node` as settled.
+    """Mark as settled those pairs `awaited` at `node` that are joined.
 
     A single search examines all of these pairs.
     """
@@ -362,7 +362,8 @@ def insert_in_order(
     """Apply the greedy rule to pairs in order.
 
     A pair is linked if its distance in the graph exceeds the dilation times its length. The entries
-    ``incident[first[x]:first[x + 1]]`` are the indices of the pairs at x, ascending. Return a mask of the linked pairs.
+    ``incident[first[x]:first[x + 1]]`` are the indices of the pairs at x, in ascending order. Return a mask of the
+    linked pairs.
     """
     n, n_pairs = len(graph.start), len(lengths)
     forward, backward = new_frontier(graph), new_frontier(graph)

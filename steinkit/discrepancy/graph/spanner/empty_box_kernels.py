@@ -32,8 +32,8 @@ def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: 
     """List the pairs i < j with an empty closed box.
 
     The points are sorted by x and then y. Return the number of pairs. The number exceeds ``len(pairs)`` if there are
-    too many pairs or if ``stop[0]`` is true. The array `runs` contains y with each group of `RUN` neighbors sorted and
-    is padded with infinities. The two values nearest to y_i determine whether a group contains pairs with i.
+    too many pairs or if ``stop[0]`` is true. The array `runs` contains y, sorted within each group of `RUN` neighbors
+    and padded with infinities. The two values nearest to y_i determine whether a group contains pairs with i.
     """
     n, count = len(x), 0
     for i in range(n):
@@ -130,7 +130,7 @@ def insert_empty_boxes(
 
     A pair is linked if its distance in the graph exceeds the dilation times its length. Return a mask of the linked
     pairs, and a flag that is True if the mask is complete. The mask is incomplete if a distance equals the limit up to
-    `slack`, or if ``stop[0]`` is true. A search that is directed to the other end finds most existing paths within a
+    `slack`, or if ``stop[0]`` is true. A search directed toward the other endpoint finds most existing paths within a
     few links.
     """
     frontier, linked = new_frontier(graph), np.zeros(len(lengths), np.bool_)

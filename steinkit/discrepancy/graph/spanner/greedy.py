@@ -94,7 +94,7 @@ _PAIRS_PER_POINT = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # number of points per box
 MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # number of parts of a bucket that threads filter in parallel
-_POINTS_PER_BLOCK = 750  # smallest number of points per part because blocks should contain clusters
+_POINTS_PER_BLOCK = 750  # smallest number of points per part; blocks should contain clusters
 # Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a
 # dilation below t.
 _CLUSTER_RADIUS = 0.4
@@ -159,10 +159,10 @@ def greedy_spanner(
       the step.
        Boxes around neighboring points select the pairs with lengths in the bucket. Points that are close in the graph
        share one search from their center, which certifies whole boxes of other points. For the remaining pairs, a
-       search starts from each point, or from the other ends if that requires fewer searches.
+       search starts from each point, or from the other endpoints if that requires fewer searches.
     2. *insertion*: the remaining pairs are sorted and processed as in the definition, with a bidirectional search that
-      stops at t d(i, j). If the search becomes long, a single search from one end settles all pairs of this end in the
-       bucket.
+      stops at t d(i, j). If the search becomes long, a single search from one end settles all the pairs in the bucket
+      that share this endpoint.
 
     For points in two or three dimensions, the time increases slightly faster than n. The worst case is O(n^2 d). A
     value of t close to 1 yields more edges, up to all pairs, and increases the computing time. The memory is O(n d + m)

@@ -310,7 +310,7 @@ def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
-    """Solve with the columns of a front of L, and update its rows."""
+    """Apply forward substitution to the columns of a front, and update its rows."""
     size = entries.size
     for q in range(0, width, 4):
         end = q + 4 if q + 4 < width else width
@@ -326,7 +326,7 @@ def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _backward(panel, entries, width):  # type: ignore[no-untyped-def]
-    """Solve with the columns of a front of L', given the values of its rows."""
+    """Apply back substitution to the columns of a front, given its solved rows."""
     size = entries.size
     for end in range(width, 0, -4):
         q = end - 4 if end > 4 else 0

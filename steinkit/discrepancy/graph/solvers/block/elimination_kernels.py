@@ -148,7 +148,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
-    """Merge columns with parents that have nearly the same rows.
+    """Merge each column with its parent if their rows are nearly the same.
 
     Return the starts of the fronts.
     """

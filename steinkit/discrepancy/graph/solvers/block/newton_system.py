@@ -4,7 +4,7 @@ The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of rad
 diag(u); I]. The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are
 coupled only if a row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a
 sample in the plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows
-faster than n. In higher dimensions, it is nearly dense.
+faster than n. In higher dimensions, this matrix is nearly dense.
 
 The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
 eliminated in a minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination
@@ -188,7 +188,7 @@ class Pattern:
 
 
 class BlockPlan(NamedTuple):
-    """Form and row pattern of the program of each coordinate."""
+    """Form and row pattern of each coordinate's program."""
 
     forms: list[AnyForm]
     patterns: list[Pattern]
@@ -274,7 +274,7 @@ def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Inte
 
 
 def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings) -> Candidate:
-    """Solve one coordinate, given its program and its leading rows' pattern."""
+    """Solve one coordinate, given its program and the pattern of the leading rows."""
     program, pattern = task
     if not len(program.radius):
         return closed_form(program, "block")
@@ -317,7 +317,7 @@ class BlockSystem:
     The class implements `interior_point.NewtonSystem`.
 
     The rows are the rows of A in pattern order, followed by the boxes in elimination order. A variable with a box of
-    zero has a zero column.
+    radius zero has a zero column.
 
     Attributes
     ----------

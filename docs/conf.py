@@ -1,4 +1,4 @@
-"""Settings of the documentation: ``python -m sphinx docs docs/_build``; see docs/README.md."""
+"""Settings for the command ``python -m sphinx docs docs/_build``; see docs/README.md."""
 
 import os
 import sys

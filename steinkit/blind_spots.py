@@ -70,7 +70,7 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
 
 
 def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
-    """Yield a caution for each parameter if a few draws determine its unit."""
+    """Yield a caution for each parameter with a unit determined by a few draws."""
     shares = points.weights[:, None] * units.points(points.points) ** 2
     order = np.argsort(-shares, axis=0, kind="stable")
     totals = np.cumsum(np.take_along_axis(shares, order, axis=0), axis=0)

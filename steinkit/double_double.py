@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 Pair = tuple[Floats, Floats]
 
 ROUNDING = 2.0**-96
-"""Bound on the relative error of a few operations and of sums of up to 2^40 terms."""
+"""Bound on the relative errors of a few operations and of sums with up to 2^40 terms."""
 
 UNDERFLOW = 2.0**-1000
 """Bound on the error due to underflow in a few operations on numbers with absolute values of at most one."""

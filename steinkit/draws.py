@@ -202,7 +202,7 @@ class Draws:
 
     @cached_property
     def rounding(self) -> Floats:
-        """Rounding unit of each parameter; zero if the parameter is not rounded."""
+        """Rounding unit of each parameter, or zero if the parameter is not rounded."""
         return rounding_units(self.points)
 
     def unrounded(self, bounds: Floats | None) -> Floats:
@@ -263,7 +263,7 @@ def _slices(chain: Integers) -> tuple[slice, ...]:
 
 
 def rounding_units(points: Floats) -> Floats:
-    """Return the rounding unit of each column of points; zero if not rounded."""
+    """Return the rounding unit of each column, or zero for unrounded columns."""
     some = points[:: max(1, len(points) // _SOME)]
     gaps = np.diff(np.sort(some, axis=0), axis=0)
     least = np.where(gaps > 0.0, gaps, np.inf).min(axis=0, initial=np.inf)

@@ -1,6 +1,6 @@
 """Conversion of JAX functions to vectorized functions in double precision.
 
-A function of a vector or a pytree is converted to a function of an array of shape (n, d). A pytree of arrays
+Functions of a vector or a pytree are converted to functions that accept an array of shape (n, d). A pytree of arrays
 corresponds to the vector of the entries of its leaves, in JAX order (the keys of a dict are sorted) and in C order
 within each leaf. JAX is imported on first use.
 """

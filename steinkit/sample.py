@@ -160,7 +160,7 @@ class Sample(Displayed):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 hash of draws, weights, scores and labels; the same on all machines."""
+        """SHA-256 hash of draws, weights, scores and labels, identical on all machines."""
         digest = hashlib.sha256()
         for name in ("points", "weights", "scores", "chain", "draw"):
             values = getattr(self, name)
@@ -478,7 +478,7 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 
 
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
-    """Return the first row of each group of equal rows and the group of every row.
+    """Return the first row of each group of equal rows, and every row's group.
 
     Groups are numbered in order of appearance. Rows are sorted by their first entry. In case of ties, rows are sorted
     by all their entries.

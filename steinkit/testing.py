@@ -299,7 +299,7 @@ def check_sampler(
     rng: int = 0,
     **options: Any,
 ) -> SamplerCheck:
-    """Run a sampler on standard targets and test its draws.
+    """Run a sampler on standard targets and test the draws.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class NameRole(SphinxRole):
     """Role of single backticks in docstrings: a link for a public name or `Class.method`, otherwise code."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Create a reference if its target exists."""
+        """Create a cross-reference if the name that it refers to exists."""
         text = self.text.removeprefix("sk.")
         target = public_names().get(text) or public_names().get(text.partition(".")[0])
         shown = nodes.literal(self.rawtext, self.text, classes=["py"])

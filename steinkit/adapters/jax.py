@@ -5,7 +5,7 @@ potential energy is U(z) = -log p(f(z), data) - log |det df / dz|. The density o
 a subsample, the density is evaluated on all the data. The gradient of the log density is computed by JAX.
 
 In a plate of N data points with a ``subsample_size`` of b, the log likelihood is scaled by N / b. If a model indexes
-its data by the plate indices, its likelihood can be evaluated on all the data, or on a batch without this scale.
+its data by the plate indices, the likelihood can be evaluated on all the data, or on a batch without this scale.
 
 BlackJAX samples the given log density without a transform. The coordinates of the target are the coordinates of the
 position, in pytree order.

@@ -15,7 +15,7 @@ weights are determined by ridge regression on the same half. The statistic z is 
 half, divided by its standard error. The halves are then exchanged, which gives a second value of z.
 
 The two values of z are nearly equal because each mean is approximately the scalar product of the feature means of the
-two halves. The average of the two values therefore has a variance near one, and its p-value is computed from Student's
+two halves. The average of the two values therefore has a variance near one, and the p-value is computed from Student's
 t distribution. Each half is contiguous within every chain. The standard errors use the longer of the two estimated
 autocorrelation times because either time may be an underestimate.
 """

@@ -17,9 +17,10 @@ of coordinate k changes from zero to
     mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
 If only x_j is shifted, the mean score of each coordinate k is therefore proportional to the covariance of t_k and t_j,
-up to its standard error. The shift then explains all mean scores. Suppose that x_1 and x_2 have correlation 0.9. If
-only x_1 is shifted, the mean score of x_2 has the opposite sign and nine tenths of the size of the mean score of x_1,
-although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, which has the same explanation.
+up to the standard error of the mean score. The shift then explains all mean scores. Suppose that x_1 and x_2 have
+correlation 0.9. If only x_1 is shifted, the mean scores of x_1 and x_2 have opposite signs, and the second is nine
+tenths as large as the first, although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, which
+has the same explanation.
 
 Shifted coordinates are selected one at a time. The candidates are the coordinates with z-scores close to the largest.
 The candidate that explains the largest part of the other scores is selected, and this part is subtracted. The selection
@@ -406,8 +407,8 @@ def _shape(
 def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
     """Return a finding about a coordinate near the median of another coordinate.
 
-    A positive mean of the feature indicates that the score of x_j, or 1 + c_j t_j, is larger near the median of x_i
-    than far from it. Near this median, x_j is therefore too low or too narrow.
+    If the mean of the feature is positive, the score of x_j, or 1 + c_j t_j, is larger near the median of x_i than far
+    from the median. Near this median, x_j is therefore too low or too narrow.
     """
     other, own = (names[k] for k in feature.coordinates)
     near = f"{_direction(feature.kind, feature.mean)} where {other} is near its median"

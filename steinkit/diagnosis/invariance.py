@@ -316,7 +316,7 @@ class _TooSlowError(InputError):
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
-    """Thin the draws if the density is too slow to move all of them.
+    """Thin the draws if moving all of them would take too long.
 
     Raise InputError if too few draws remain.
     """

@@ -5,9 +5,10 @@
 
     h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s.
 
-The expression uses the *full* score s, so no marginal of P is needed. The largest mean of h over |phi| <= c1, |phi'| <=
-c2 and phi' with Lipschitz constant c3 is the optimum of the univariate program on the sorted u, with s.w in place of
-the score. Because the objective is linear, draws with equal u are merged into one point with the mean of their s.w.
+The expression uses the *full* score s, so no marginal of P is needed. Let |phi| <= c1 and |phi'| <= c2, and let phi'
+have the Lipschitz constant c3. The largest mean of h over these functions is the optimum of the univariate program on
+the sorted u, with s.w in place of the score. Because the objective is linear, draws with equal u are merged into one
+point with the mean of their s.w.
 
 The discrepancy uses the coordinate axes as directions v. The test in `sliced_goodness_of_fit` also uses principal axes.
 The brackets along coordinates include the rounding error of the mean of s.w.

@@ -310,7 +310,7 @@ def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats
 
 
 def _cdf(target: Target, values: Floats) -> Floats:
-    """Evaluate F_P at increasing values, and check that it does not decrease."""
+    """Evaluate F_P at increasing values, and check that F_P does not decrease."""
     found = target.cdf(values)
     least, accuracy = np.maximum.accumulate(np.append(0.0, found[:-1])), 2.0 * target.cdf_accuracy
     bad = np.flatnonzero(~((found >= least - accuracy) & (found <= 1.0 + accuracy)))

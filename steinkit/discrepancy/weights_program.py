@@ -10,7 +10,7 @@ linear programming duality,
     min over q in Delta of S(q)  =  max over feasible y of min over q in Delta of sum_i q_i h_i.
 
 Therefore, the certified discrepancy of any q is an upper bound. Any feasible y gives a lower bound: under
-every reweighting, the mean of its test function h is at least the mean of the smallest h_i with weights w_i. Without
+every reweighting, the mean of the test function h is at least the mean of the smallest h_i with weights w_i. Without
 limits w_i, this is the minimum of h.
 
 The programs are the d programs of the graph, or one chain per coordinate. Moments are functions F_k with mean zero
@@ -42,7 +42,7 @@ _ALLOWANCE = 2.0**-45  # rounding errors in h and in sums over draws, relative t
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Weights, with the bracket of the smallest discrepancy and its proof.
+    """Weights, with a proved bracket of the smallest discrepancy.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class WeightsProgram:
         return self._certified(q, self._forms(q), y, settings, "highs")
 
     def _certified(self, q: Floats, forms: Sequence[Form], y: list[Floats], settings: Settings, solver: str) -> Solved:
-        """Return the weights with the bracket that follows from them and from y."""
+        """Return the weights, and the bracket that follows from the weights and y."""
         scores = np.hstack([each.scores for each in self.programs])
         factors = self.programs[0].factors
         x = np.clip(y[-1], -1.0, 1.0) if len(self.moments) else np.empty(0)

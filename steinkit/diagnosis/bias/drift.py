@@ -3,7 +3,7 @@
 A Markov kernel that leaves the target P invariant moves draws towards P. Suppose that the kernel moves x to y, let mu
 be the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then y -
 x averages -(1 - rho) b over the draws. The same relation holds for squared deviations from the mean of the draws, but
-their mean also grows by the square of the change in the mean.
+the mean of these squares also grows by the square of the change in the mean.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def estimate_bias(
     """Estimate the biases of means and standard deviations of draws.
 
     No reference draws are needed. Stein features have mean zero under the target, and a regression of each quantity on
-    the features corrects its mean.
+    the features corrects the mean of the quantity.
 
     Parameters
     ----------

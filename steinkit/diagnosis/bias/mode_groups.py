@@ -236,7 +236,7 @@ def joined(groups: Sequence[Integers], peaks: Floats, heights: Floats, log_densi
 
 
 def without_fragments(groups: list[Integers], points: Floats, log_density: LogDensity) -> list[Integers]:
-    """Merge groups that are too small with their nearest neighbors.
+    """Merge each group that is too small with its nearest neighbor.
 
     Small groups are often the ends of curved modes. A small group remains separate if a valley of the density separates
     it from its nearest neighbor.

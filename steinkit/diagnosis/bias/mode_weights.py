@@ -1,6 +1,6 @@
 """Estimation of the weights of separate modes from the log density.
 
-Bridge sampling estimates the mass Z_k of the region of each mode and the variance v_k of its logarithm
+Bridge sampling estimates the mass Z_k of the region of each mode and the variance v_k of log Z_k
 (`steinkit.diagnosis.bias.mode_groups`). The weights of the modes and the covariance matrix of the weights are
 
     w_k = Z_k / sum_j Z_j,      J diag(v) J,      J = diag(w) - w w'.
@@ -136,7 +136,7 @@ class ModeWeights(Result):
 
     @property
     def sentence(self) -> str:
-        """Sentence with the mode weights and the p-value of their difference."""
+        """Sentence with both sets of mode weights and the p-value of the difference."""
         clause = sentence(self.clause)
         return f"{clause}. {_TOO_FEW_CROSSINGS}" if self.p is None else f"{clause} ({probability(self.p)})."
 

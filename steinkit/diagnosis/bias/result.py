@@ -1,4 +1,4 @@
-"""Estimated biases of means and standard deviations, and their text and tables."""
+"""Estimated biases of means and standard deviations, with text and tables."""
 
 from __future__ import annotations
 

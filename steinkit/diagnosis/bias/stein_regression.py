@@ -62,8 +62,8 @@ error alone would be far too small for strongly biased draws. A margin of error 
 
 - The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. As chi^2 increases, s increases
   to 1 because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
-- The contribution of a feature set to the range is proportional to the variance that it explains. A set that explains
-  no variance returns the mean of the draws for every target.
+- The contribution of a feature set to the range is proportional to the variance that it explains. With a set that
+  explains no variance, the estimate is the mean of the draws for every target.
 - The error of log sd includes the range of the means as well. Feature sets that disagree about the mean of a skewed
   quantity extrapolate its tail and may agree on an incorrect sd.
 
@@ -621,7 +621,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of each column's finite values, or infinity if it has none."""
+    """Return the range of each column's finite values, or infinity without any."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

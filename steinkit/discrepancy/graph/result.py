@@ -204,7 +204,7 @@ class GraphSteinDiscrepancy(Measured):
     def test_function(self) -> Floats:
         """Test function h = T_P g at the points, an array of shape (n,).
 
-        The function is h = <g, score> + div g. For a diffusion operator, it is h = <g, drift> + <a, grad g>. The mean
+        The function is h = <g, score> + div g. For a diffusion operator, h = <g, drift> + <a, grad g>. The mean
         of h is zero under the target and equals `lower` over the sample. The function tends to be positive in regions
         with too many draws and negative in regions with too few draws.
         """

@@ -315,8 +315,8 @@ def _u_statistic(
     The pairs include repeats of a point.
 
     The repeats a, b of point i have weight sum_{a != b} v_a v_b = w_i^2 - sum_a v_a^2 on the pair (x_i, x_i). The
-    rounding error of this difference is a small multiple of the number of draws times w_i^2 times the unit roundoff.
-    The relative error of the sum over pairs has the same size.
+    rounding error of this difference is a small multiple of n w_i^2 times the unit roundoff, where n is the number of
+    draws. The relative error of the sum over pairs has the same size.
     """
     carried = points.inverse >= 0
     squares = np.bincount(points.inverse[carried], weights=draw_weights[carried] ** 2, minlength=len(points))

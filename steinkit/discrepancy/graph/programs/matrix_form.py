@@ -16,9 +16,8 @@ maximum is feasible.
 
 The bounds refer to the program of the given data. Rounding changes the entries of A, which are differences of doubles,
 by at most 2^-53 relative to their size. The relative change in the boxes is a few times larger, and b and r change by
-the errors that are stored with them. A computed sum of k products differs from the exact sum by at most (k + 3) 2^-53
-times the sum of the magnitudes of the products, up to higher-order terms. The bracket [0, u'|b|] does not require a
-candidate.
+their stored errors. A computed sum of k products differs from the exact sum by at most (k + 3) 2^-53 times the sum of
+the magnitudes of the products, up to higher-order terms. The bracket [0, u'|b|] does not require a candidate.
 """
 
 from __future__ import annotations

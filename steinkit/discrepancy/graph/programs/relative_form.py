@@ -9,7 +9,8 @@ of two affine functions. With
 
 the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent, which is called a root, has w_i =
 gamma_i and V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors
-a. In the following rows, the terms w of common ancestors cancel, and in the last two rows their V also cancel:
+a. In the following rows, the terms w of common ancestors cancel, and in the last two rows, the terms V of common
+ancestors also cancel:
 
     gamma_i - gamma_l = F_i(x_i) - F_l(x_l),
     gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),

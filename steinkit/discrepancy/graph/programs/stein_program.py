@@ -313,7 +313,7 @@ def _shares(weights: Pair, factors: Floats) -> Pair:
 
 
 class Rows:
-    """Builder of a sparse matrix from blocks of rows of equal length."""
+    """Builder that assembles a sparse matrix from blocks of equally long rows."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns

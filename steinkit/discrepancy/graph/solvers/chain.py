@@ -16,8 +16,8 @@ narrow enough. This method is known as column aggregation with error bounds [1]_
 blocks are required, every edge has its own controls.
 
 The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
-length. The target products omega mu of the rows of an edge are proportional to h, and the target products of the rows
-of a node are proportional to the mean h of its two edges. The central path then approximates the central path of the
+length. For the rows of an edge, the target products omega mu are proportional to h. For the rows of a node, they are
+proportional to the mean h of the two adjacent edges. The central path then approximates the central path of the
 continuous problem, and the number of iterations is nearly independent of n.
 
 References

@@ -1,10 +1,10 @@
 """Graphs on the points of a sample, and their dilation.
 
-A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. The dilation of G is the largest
-ratio, over all pairs of points, of the length of the shortest path in G to the distance between the points. The graph
-is called a t-spanner if its dilation is at most t. The graph Stein discrepancy of a t-spanner is at least the
-discrepancy of the complete graph and at most 2 t^2 times as large (Proposition 6 in [1]_). Therefore, the edges of a
-sparse spanner can replace all n (n - 1) / 2 pairs.
+A graph G on points x_1, ..., x_n has edges of length d(x_i, x_j) = ||x_i - x_j||_1. For each pair of points, consider
+the ratio of the length of the shortest path in G to the distance between the points. The dilation of G is the largest
+of these ratios. The graph is called a t-spanner if its dilation is at most t. The graph Stein discrepancy of a
+t-spanner is at least the discrepancy of the complete graph and at most 2 t^2 times as large (Proposition 6 in [1]_).
+Therefore, the edges of a sparse spanner can replace all n (n - 1) / 2 pairs.
 
 References
 ----------

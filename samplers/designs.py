@@ -12,12 +12,13 @@ the acceptance probabilities. Errors partly cancel in this mean:
 
 Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon minimizes the data
 use. A smaller pi_1 gives more stages, and the running time of the analysis is quadratic in the number of stages. By
-default, the average design therefore decreases pi_1 until three successive values save less than 0.3 %.
+default, the average design therefore decreases pi_1 until three successive values each save less than 0.3 % of the
+data.
 
 **Bias.** The bias of an acceptance probability is smaller than the error of the test. The test accepts some moves that
-the Metropolis test rejects and rejects some that it accepts. In the mean over the uniform random number u of a step,
-these errors partly cancel. Let P = min(1, exp(Delta)) be the acceptance probability, let mu(u) = k (Delta - log u) (see
-below), and let E(mu) be the error computed by `operating_characteristics`. The bias is
+the Metropolis test rejects and rejects some moves that the Metropolis test accepts. In the mean over the uniform random
+number u of a step, these errors partly cancel. Let P = min(1, exp(Delta)) be the acceptance probability, let mu(u) = k
+(Delta - log u) (see below), and let E(mu) be the error computed by `operating_characteristics`. The bias is
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
@@ -200,13 +201,13 @@ def trial_run(
     if not usable.any():
         raise InputError(
             f"all {usable.size} proposals of the trial run are outside the support or have zero likelihood; use a "
-            "smaller proposal, or another start"
+            "smaller proposal scale or step, or another start"
         )
     constant = usable & (moves["sd"] == 0.0)
     if constant.any():
         raise InputError(
-            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals in the trial run, so a test "
-            "would read all the data; use a larger proposal, or one that changes the state"
+            f"all l_i are equal for {int(constant.sum())} of {usable.size} proposals in the trial run, so a test would "
+            "read all the data; use a larger proposal scale or step, or a proposal that changes the state"
         )
     return TrialRun(
         size=posterior.size,

@@ -126,7 +126,7 @@ def sobol(
     if draws >= _LARGEST_SOBOL:
         raise UsageError(f"`draws` must be less than {_LARGEST_SOBOL}; got {draws}")
     skipped = 0 if scramble else 1
-    exponent = (draws + skipped - 1).bit_length()  # a power of two, because SciPy warns for other lengths
+    exponent = (draws + skipped - 1).bit_length()  # a power of two because SciPy warns about other lengths
     points = np.empty((chains, draws, len(lower)))
     for chain, chain_seed in enumerate(seeds):
         rng = generator(chain_seed, Kind.PROPOSAL)
@@ -175,7 +175,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     draws = whole(draws, "draws", 1)
     lower, upper = _box(target, "herding")
     if len(lower) != 1:
-        raise UsageError(f"herding requires a one-dimensional target; got {len(lower)} for {target.label!r}")
+        raise UsageError(f"herding requires a one-dimensional target; got dimension {len(lower)} for {target.label!r}")
     points = _into_box(_herd(draws)[None, :, None], lower, upper)
     return _as_draws(points, target, (0,), {"sampler": "herding", "draws": draws})
 

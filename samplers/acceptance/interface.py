@@ -252,7 +252,7 @@ class AcceptanceTest:
         raise NotImplementedError
 
     def described(self) -> dict[str, Any]:
-        """Return the name and the options of the test, for `Draws.settings`.
+        """Return the name and the options of the test for `Draws.settings`.
 
         Returns
         -------
@@ -272,7 +272,7 @@ def exceeds_level(stage: Stage) -> tuple[bool, bool, int]:
 
 @dataclass(frozen=True)
 class _ExactTest(AcceptanceTest):
-    """Single-stage test that compares the level with Delta for all the data."""
+    """Single-stage test that computes Delta from all the data."""
 
     needs_all_data = True
 

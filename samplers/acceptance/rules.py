@@ -70,7 +70,7 @@ class Rule(NamedTuple):
 def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
     """Return the rule for a test on N data points, or None if it is not compiled."""
     batch, empty = min(test.first_batch(size), size), np.zeros(0)
-    # the types must be equal, because a derived class may have overridden any method
+    # the types must be equal because a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
     if type(test) in (MetropolisTest, BarkerTest) or (sequential and test.reads_all(size)):
         return Rule(Kind.EXACT.value, batch, empty)

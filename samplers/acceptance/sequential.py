@@ -33,8 +33,8 @@ the first stage with a standardized mean |z_j| > G_j. Define the true standardiz
 
     mu = (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
 
-For large N, the z_j form a Gaussian random walk. With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j, its
-distribution is
+For large N, the z_j form a Gaussian random walk. With t_j = pi_j / (1 - pi_j) and c_j^2 = t_{j-1} / t_j, the
+distribution of the walk is
 
     z_1 ~ N(mu sqrt(t_1), 1),    z_j given z_{j-1} ~ N(c_j z_{j-1} + mu (1 - c_j^2) sqrt(t_j), 1 - c_j^2),
 
@@ -50,8 +50,8 @@ all means. With the standard normal density phi,
     data use(mu) = pi_1 + sum_{j < J} (pi_{j+1} - pi_j) A_j,
     A_j          = integral over |z| <= G_j of phi(z - mu sqrt(t_j)) g_j(z) dz,
 
-where A_j is the probability of continuing after stage j. Both are even functions of mu. The last stage reads all the
-data and makes no error.
+where A_j is the probability of continuing after stage j. The error and the data use are even functions of mu. The last
+stage reads all the data and makes no error.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _density(values: Floats) -> Floats:
 def _nodes(lower: float, upper: float, steps: float) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre nodes and weights for an interval.
 
-    The interval has a length of 2 ``steps`` standard deviations.
+    The interval is 2 * ``steps`` standard deviations long.
     """
     required = max(8.0, _NODES_PER_STEP * steps)
     ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes: nodes are computed once per size

@@ -281,7 +281,7 @@ class LangevinChains(CompiledChains):
             )
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise and sizes of the steps and the size of the following step."""
+        """Return the noise and the sizes of the steps, and the size of the next step."""
         sizes = np.array(self.step_sizes(np.arange(first, first + steps + 1.0)) * np.ones(steps + 1))
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 

@@ -24,7 +24,7 @@ from steinkit.samplers.chains.random_order_kernels import end_reading, take_rows
 
 
 class Outcome(IntEnum):
-    """Reason for the end of a call."""
+    """Reason why a call ended."""
 
     CONTINUE = -1  # an internal value
     FINISHED = 0
@@ -286,7 +286,7 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
     """Run the steps of a block until ``terms.stop``.
 
-    Return the reason for the end of the call.
+    Return the reason why the call ended.
     """
     # the arrays are passed one by one because extracting an array from a tuple takes as long as the evaluation of a
     # likelihood term

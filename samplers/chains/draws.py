@@ -101,7 +101,7 @@ class Draws(Displayed):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Boolean array of shape (chains, draws), True for entries that are draws."""
+        """Boolean array of shape (chains, draws) that is True for entries that are draws."""
         lengths = np.full(self.chains, self.points.shape[1]) if self.lengths is None else self.lengths
         return np.asarray(np.arange(self.points.shape[1]) < lengths[:, None])
 
@@ -366,7 +366,7 @@ class RunOptions:
             )
 
     def described(self) -> dict[str, Any]:
-        """Return the options, for `Draws.settings`.
+        """Return the options for `Draws.settings`.
 
         Returns
         -------
@@ -447,7 +447,7 @@ class Recorder:
     def extend(self, chain: int, first: int, **columns: NDArray[Any]) -> None:
         """Record consecutive steps of one chain that follow ``first`` earlier steps."""
         count, thin = len(columns["cost"]), self.options.thin
-        after = first + 1 - self.options.burn_in  # number of the first of these steps
+        after = first + 1 - self.options.burn_in  # number of the first step
         begin, filled = max(thin - after, -after % thin), int(self.kept[chain])
         end = filled + len(range(begin, count, thin))
         self._reserve(end)
@@ -478,7 +478,7 @@ class Recorder:
         if not self.kept.any():
             raise UsageError(
                 f"`budget` {self.options.budget} was spent before the first draw (burn_in={self.options.burn_in}, "
-                f"thin={self.options.thin}), because tests read more than their first batch; increase it"
+                f"thin={self.options.thin}), because tests read more than their first batch; increase `budget`"
             )
         optional = {name: self.column(name) for name in ("weights", "accepted", "batch_sizes") if name in self._arrays}
         return Draws(

@@ -1,7 +1,7 @@
 """Proposals of Markov chains and gradients of the log posterior.
 
-A proposal handles many chains at once. It computes theta' from theta and standard normal noise xi, and the log ratio
-log q(theta | theta') - log q(theta' | theta).
+A proposal handles many chains at once. Each call computes theta' from theta and standard normal noise xi, and the log
+ratio log q(theta | theta') - log q(theta' | theta).
 
     random walk    theta' = theta + scale * xi
     Langevin       theta' = theta + (eps / 2) g(theta) + sqrt(eps) xi,      g = gradient of log p
@@ -107,7 +107,7 @@ class Proposal:
         raise NotImplementedError
 
     def described(self) -> dict[str, object]:
-        """Return the options, for `Draws.settings`.
+        """Return the options for `Draws.settings`.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class RandomWalk(Proposal):
         return add_noise(states, self._scale, noise), np.zeros(len(states))  # type: ignore[attr-defined]
 
     def described(self) -> dict[str, object]:
-        """Return the scale, for `Draws.settings`.
+        """Return the scale for `Draws.settings`.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class Langevin(Proposal):
         return proposals, np.asarray(ratio)
 
     def described(self) -> dict[str, object]:
-        """Return the options, for `Draws.settings`.
+        """Return the options for `Draws.settings`.
 
         Returns
         -------
@@ -395,7 +395,7 @@ class CustomProposal(Proposal):
         return proposals, ratio
 
     def described(self) -> dict[str, object]:
-        """Return the name of ``move``, for `Draws.settings`.
+        """Return the name of ``move`` for `Draws.settings`.
 
         Returns
         -------
@@ -410,7 +410,7 @@ class FullGradient:
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        # copies, because these arrays are modified, and an array returned by a user's function may be read-only or
+        # copies because these arrays are modified, and an array returned by a user's function may be read-only or
         # shared
         self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
         self._data = np.array(model.total_gradient(states), dtype=np.float64)
@@ -453,7 +453,7 @@ class BatchGradient:
         self._walk = DataWalk(model.data, seeds, Kind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: float) -> BatchGradient:
-        """Select the chains for the next evaluations, each with its next minibatch."""
+        """Select the chains for the next evaluations, and read their minibatches."""
         self._batches = self._walk.take(chains, self._batch_size)
         self._walk.close(chains)
         self._states = states
@@ -469,7 +469,7 @@ class BatchGradient:
         return self.model.grad_log_prior(proposals) + self._factor * self._of_batches(proposals)
 
     def accept(self, chains: Integers) -> None:
-        """Do nothing, because no gradient is stored."""
+        """Do nothing because no gradient is stored."""
 
     def _of_batches(self, thetas: Floats) -> Floats:
         found = self.model.gradients(thetas, self._batches)

@@ -71,7 +71,7 @@ class PosteriorModel:
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
-        # a single call, because the overhead of a call dominates for short batches
+        # a single call because the overhead of calls dominates for short batches
         both = self.log_likelihoods(
             np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
         )
@@ -306,13 +306,13 @@ def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Float
 
 
 def not_a_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
-    """Return the error for a proposal with a value of NaN or plus infinity."""
+    """Return the error for a value at a proposal that is NaN or plus infinity."""
     text = f"{what} must be finite or minus infinity; got {value} for the proposal {show_state(proposed)}"
     return failure(chain, step, text)
 
 
 def lost(chain: int, proposals: int, state: Floats) -> InputError:
-    """Return the error for a chain with only proposals outside the support."""
+    """Return the error for many consecutive proposals outside the support."""
     return InputError(
         f"chain {chain + 1}: the last {proposals} proposals from {show_state(state)} were outside the support; use a "
         "smaller proposal scale or step, or another start"

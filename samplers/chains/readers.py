@@ -115,7 +115,7 @@ class DataWalk:
         return tuple(array.take(index, axis=0) for array in self.data)
 
     def close(self, chains: Integers) -> None:
-        """End the tests of these chains and start a new order for chains at an end."""
+        """End the tests of these chains, and start new orders where the old ones ended."""
         self._end_readings(self._walk, chains)
 
 

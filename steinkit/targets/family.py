@@ -135,7 +135,7 @@ class PosteriorFamily(Posterior):
             label=label,
             **known,
         )
-        if "_compiled_terms" in vars(type(self)):  # not inherited, because a derived class may override any term
+        if "_compiled_terms" in vars(type(self)):  # not inherited because a derived class may override any term
             self._bring_terms(self._compiled_terms)
 
     def __repr__(self) -> str:

@@ -154,8 +154,8 @@ _AHEAD, _ASKED = 8, 128
 def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count: int, values: int) -> None:
     """Compute log(1 + exp(-y x'theta)) - log(1 + exp(-y x'proposed)).
 
-    Four rows are processed together, so each coefficient is read once for four rows, and eight sums are independent.
-    The last row is repeated to complete an incomplete group.
+    Four rows are processed together. Each coefficient is therefore read once for four rows, and the eight sums are
+    independent. The last row is repeated to complete an incomplete group.
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[2], 8 * place[0], count - 1

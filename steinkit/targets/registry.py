@@ -74,7 +74,7 @@ class _Entry(NamedTuple):
 
     @property
     def options(self) -> dict[str, bool]:
-        """Dictionary of option names, with the value True for required options."""
+        """Dictionary that maps each option name to True if the option is required."""
         arguments = {} if self.own else inspect.signature(self.made_by).parameters
         return dict.fromkeys(self.own, False) | {key: each.default is each.empty for key, each in arguments.items()}
 
@@ -213,7 +213,9 @@ def _require_together(name: str, values: Mapping[str, object], needs: Mapping[st
             raise UsageError(f"target {name!r}: option {key!r} requires option {other!r}")
     for key in _SIMULATION:
         if key in values and "data" in values:
-            raise UsageError(f"target {name!r}: option {key!r} applies to simulated data and excludes option 'data'")
+            raise UsageError(
+                f"target {name!r}: option {key!r} applies to simulated data and cannot be combined with option 'data'"
+            )
 
 
 def _mixture_posterior(family: Any, values: dict[str, Any], dim: int) -> Any:
@@ -462,8 +464,8 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
     if required is not None:
         what = f"a function of {required} parameters; bind the arguments of a model with functools.partial"
     raise UsageError(
-        f"expected {reference} to be a steinkit.Target, {_MODELS}, a function without parameters that returns one, or "
-        f"a score function (n, d) -> (n, d); got {what}"
+        f"expected {reference} to be a steinkit.Target, {_MODELS}, a function without parameters that returns a target "
+        f"or model, or a score function (n, d) -> (n, d); got {what}"
     )
 
 

@@ -430,7 +430,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw a side of 0 and then a truncated normal on this side by inversion."""
+        """Draw the sign, and then draw a truncated normal by inversion."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

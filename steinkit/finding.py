@@ -1,4 +1,4 @@
-"""Description of problems in a sample, common to all tests."""
+"""Descriptions of problems in a sample, shared by all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples with weights, scores and bounds that are prepared for tests."""
+"""Samples with weights, scores and bounds, prepared for tests."""
 
 from __future__ import annotations
 

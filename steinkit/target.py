@@ -630,7 +630,7 @@ class Target:
 
 @dataclass(frozen=True)
 class ScoreCheck:
-    """Comparison of a score with finite differences of its log density.
+    """Comparison of a score with finite differences of the log density.
 
     Attributes
     ----------

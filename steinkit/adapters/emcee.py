@@ -1,4 +1,4 @@
-"""Conversion of emcee draws and the log density used by the walkers.
+"""Conversion of emcee draws, and of the log density used by the walkers.
 
 emcee stores a chain with shape (steps, walkers, d), and each walker is treated as a chain. In equilibrium, the walkers
 of one step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent because each walker

@@ -277,7 +277,7 @@ class ChainMoments:
 
 @dataclass(frozen=True)
 class NamedMoment:
-    """Moment of a sample with the names of its coordinates.
+    """Moment of a sample, with the names of the coordinates.
 
     Attributes
     ----------

@@ -283,7 +283,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h over three regions of each coordinate, with shape (d, 3).
+        """Means of h over three regions of each coordinate, an array of shape (d, 3).
 
         The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """

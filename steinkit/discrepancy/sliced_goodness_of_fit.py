@@ -348,7 +348,7 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     """
     shares = [draws.shares[half] / draws.shares[half].sum() for half in draws.halves]
     means = [h[:, half] @ share for half, share in zip(draws.halves, shares, strict=True)]
-    deviations = np.empty_like(h)  # from the mean of each half because each half has its own functions
+    deviations = np.empty_like(h)  # relative to the mean of each half; the functions differ between the halves
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
     times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))

@@ -82,7 +82,7 @@ class Rows(Protocol):
 
 
 class ChainRows:
-    """Rows of chains and of moments.
+    """Rows of the chains and the moments.
 
     The moments have the rows |x_k| <= 1 and the coefficients `moments` of shape (m, n).
     """

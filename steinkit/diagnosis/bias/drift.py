@@ -18,7 +18,7 @@ from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
 _ERRORS = 3.0  # smallest significant drift, in standard errors
-_NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift because mixing is only approximately linear
+_NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift; mixing is only approximately linear
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from steinkit.target import Functions, Seed, Target, as_functions
 _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
 _MARGINS = 2.0  # width of a margin of error, in standard errors
-_CHECKED = 4  # number of moves for measuring the drift, which take 28 gradients per draw
+_CHECKED = 4  # number of moves for measuring the drift; they take 28 gradients per draw
 _MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run takes 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # limits on changes in log density and coordinates after convergence, in standard errors

@@ -1,4 +1,4 @@
-"""Identification of modes, and the mass of their regions by bridge sampling.
+"""Identification of modes, and estimation of their masses by bridge sampling.
 
 **Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and from a
 proposal q. Let x_i be draws from p / Z within the region and y_j draws from q, and let l = log p - log q, where p is

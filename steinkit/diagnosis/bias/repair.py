@@ -1,4 +1,4 @@
-"""Correction of biased draws by weights or by a short exact run."""
+"""Correction of biased draws by reweighting or by a short exact run."""
 
 from __future__ import annotations
 

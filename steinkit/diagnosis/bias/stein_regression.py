@@ -188,7 +188,7 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Center and covariance matrix that define the features, from some draws.
+    """Estimated center and covariance matrix that define the features.
 
     Attributes
     ----------

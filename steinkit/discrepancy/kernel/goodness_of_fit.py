@@ -478,7 +478,7 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
     return np.asarray(sums.sum(axis=0))
 
 
-_MOST_PAIRED = 4000  # largest number of draws in the bootstrap, which takes time quadratic in this number
+_MOST_PAIRED = 4000  # largest number of draws in the bootstrap; the time is quadratic in this number
 _MOST_SUMMED = 20_000  # largest number of draws for the computation of equivalent draws
 _INTERPRETED, _RADIAL = (
     1e-8,

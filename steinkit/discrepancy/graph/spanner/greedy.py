@@ -88,7 +88,7 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     return np.column_stack(np.divmod(numbers, len(points)))
 
 
-_NEAREST = 6.0  # average number of pairs per point in the first bucket, which is sufficient to connect most points
+_NEAREST = 6.0  # average number of pairs per point in the first bucket; it is sufficient to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs in successive buckets
 _PAIRS_PER_POINT = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # number of points per box

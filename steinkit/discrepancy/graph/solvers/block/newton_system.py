@@ -58,7 +58,7 @@ _ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the dea
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """Structure of a factorization, which is determined by the graph.
+    """Factorization structure that is determined by the graph.
 
     Attributes
     ----------

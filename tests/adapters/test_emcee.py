@@ -106,11 +106,11 @@ def in_a_box(x):
 def test_edges_of_the_support_need_bounds():
     sampler = StandIn(in_a_box, box_chain(3.0))
     with pytest.raises(
-        sk.InputError, match=r"for x1 below .*, 0.*; x2 below .*, -0\.9.*; x2 above .*, 2\.9.*bounds= "
+        sk.InputError, match=r"draws: x1 below .*, 0.*; x2 below .*, -0\.9.*; x2 above .*, 2\.9.*bounds= "
     ) as error:
         sk.from_emcee(sampler)
     assert "x1 above" not in str(error.value)
-    with pytest.raises(sk.InputError, match=r"for x2 below .*, -0\.9[^;]*; pass"):
+    with pytest.raises(sk.InputError, match=r"draws: x2 below .*, -0\.9[^;]*; pass"):
         sk.from_emcee(sampler, bounds=[(0.0, np.inf), (-np.inf, 3.0)])
     bounds = [(0.0, np.inf), (-1.0, 3.0)]
     target, sample = sk.from_emcee(sampler, bounds=bounds)
@@ -130,7 +130,7 @@ def test_invalid_samplers_are_refused():
     sampler = StandIn(gaussian, gaussian_chain())
     with pytest.raises(sk.UsageError, match=r"EnsembleSampler, got ndarray"):
         sk.from_emcee(gaussian_chain())
-    with pytest.raises(sk.InputError, match=r"at least one step .*shape \(0, 8, 2\)"):
+    with pytest.raises(sk.InputError, match=r"at least one step, .*shape \(0, 8, 2\)"):
         sk.from_emcee(sampler, discard=30)
     sampler.log_prob_fn = lambda x: gaussian(x, shift=0.1)
     with pytest.raises(sk.InputError, match=r"log density .* but the chain contains"):

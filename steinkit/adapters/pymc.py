@@ -50,7 +50,7 @@ SPACES = {
 _BOXES: dict[str, tuple[Any, ...]] = {"circular": (None, None), "log": (0.0, None), "logodds": (0.0, 1.0)}
 
 
-def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Sample]:
+def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = None) -> tuple[Target, Sample]:
     """Convert a PyMC model and draws to a target and a sample in unconstrained space.
 
     Parameters
@@ -60,6 +60,9 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     draws : InferenceData, DataTree, Dataset, or dict of arrays
         Result of `pymc.sample`. It contains draws of the variables under their own names, and not of the transformed
         variables.
+    approximation : pymc.MeanField or pymc.FullRank, optional
+        Result of `pymc.fit` that generated the draws. The sample then contains the log density of the approximation,
+        and `verdict` computes the Pareto k.
     mode : optional
         Mode of PyTensor. By default, NumPy evaluates the graph, vectorized over draws, after one or two seconds of
         compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half
@@ -92,7 +95,27 @@ def from_pymc(model: Any, draws: Any, *, mode: Any = None) -> tuple[Target, Samp
     >>> target, sample = sk.from_pymc(model, draws)  # doctest: +SKIP
     >>> sk.verdict(sample, target)  # doctest: +SKIP
     """
-    return pymc_model(model, mode=mode).bind(draws)
+    target, sample = pymc_model(model, mode=mode).bind(draws)
+    if approximation is not None:
+        sample = sample.with_columns(log_q=_log_q(approximation, model, sample.points))
+    return target, sample
+
+
+def _log_q(approximation: Any, model: Any, points: Floats) -> Floats:
+    """Return the log density of a normal approximation, up to a constant.
+
+    Raises InputError for approximations that are not normal.
+    """
+    if not all(hasattr(approximation, name) for name in ("mean", "cov", "ordering")) or not approximation.has_logq:
+        raise InputError(
+            f"expected a mean-field or full-rank approximation of pymc.fit, got {type(approximation).__name__}; pass "
+            "the log density of others as log_q= of the verdict"
+        )
+    places = {name: np.arange(points.shape[1])[place] for name, place, *_ in approximation.ordering.values()}
+    order = np.concatenate([places[model.rvs_to_values[rv].name] for rv in model.free_RVs])
+    mean, covariance = approximation.mean.eval()[order], approximation.cov.eval()[np.ix_(order, order)]
+    z = np.linalg.solve(np.linalg.cholesky(covariance), (points - mean).T)
+    return np.asarray(-0.5 * (z**2).sum(axis=0))
 
 
 def pymc_model(model: Any, *, mode: Any = None) -> Model:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import steinkit as sk
 from steinkit.adapters.pymc import pymc_model
@@ -523,3 +524,24 @@ def test_divergences_and_energies_of_a_trace_are_kept():
     assert 0 < sample.divergent.sum() < 60
     np.testing.assert_array_equal(sample.divergent, flags.ravel())
     np.testing.assert_array_equal(sample.energy, energy.ravel())
+
+
+@pytest.mark.parametrize("method", ["advi", "fullrank_advi"])
+def test_log_density_of_an_approximation_is_normal_in_unconstrained_space(method):
+    with schools() as model:
+        fit = pm.fit(200, method=method, progressbar=False, random_seed=1)
+    draws = fit.sample(50, random_seed=2)
+    sample = sk.from_pymc(model, draws, approximation=fit)[1]
+    named = dict(zip(("mu", "tau_log__", "theta"), (slice(0, 1), slice(1, 2), slice(2, 6)), strict=True))
+    mean = np.concatenate([np.ravel(fit.mean_data[name]) for name in named])
+    if method == "advi":
+        sd = np.concatenate([np.ravel(fit.std_data[name]) for name in named])
+        expected = stats.norm.logpdf(sample.points, mean, sd).sum(axis=1)
+    else:
+        places = {name: place for name, place, *_ in fit.ordering.values()}
+        order = np.concatenate([np.arange(6)[places[name]] for name in named])
+        covariance = fit.cov.eval()[np.ix_(order, order)]
+        expected = stats.multivariate_normal.logpdf(sample.points, mean, covariance)
+    np.testing.assert_allclose(sample.log_q - expected, sample.log_q[0] - expected[0], atol=1e-9)
+    with pytest.raises(InputError):
+        sk.from_pymc(model, draws, approximation=draws)

@@ -46,7 +46,7 @@ def rows(values):
 
 
 def diagnostic_csv(points, *, sign=-1.0, warm="false", first=None):
-    own = [*np.full((4, len(points)), 0.9), np.arange(len(points)) % 7 == 3, np.arange(len(points)) / 8.0]
+    own = [*np.full((4, len(points)), 3.0), np.arange(len(points)) % 7 == 3, np.arange(len(points)) / 8.0]
     table = np.column_stack([log_density(points), *own, points, np.ones_like(points), sign * score(points)])
     header = f"{OWN},mu,tau.1,p_mu,p_tau.1,g_mu,g_tau.1\n"
     adaptation = "# Adaptation terminated\n# Step size = 0.8\n# Diagonal elements of inverse mass matrix:\n# 4, 1\n"

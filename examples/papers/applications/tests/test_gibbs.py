@@ -283,7 +283,7 @@ def test_budget_burn_in_and_thinning():
         ({"field": np.zeros((1, 2, 2, 2))}, UsageError, "samples a MarkovField; received ndarray"),
         ({"test": "austerity"}, UsageError, r"such as AusterityTest\(0.05\)"),
         ({"test": AusterityTest}, UsageError, r"such as AusterityTest\(0.05\)"),
-        ({"test": AusterityTest(0.1, 22)}, UsageError, "at most the number of data, 21"),
+        ({"test": AusterityTest(0.1, 22)}, UsageError, "at most the number of data points, 21"),
         ({"test": ConcentrationTest()}, UsageError, "a number for bound"),
         ({"budget": 167}, UsageError, "budget.* 168"),
         ({"start": np.zeros(7)}, InputError, r"shape \(8,\), or \(1, 8\)"),

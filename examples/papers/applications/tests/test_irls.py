@@ -243,7 +243,7 @@ class TestBadData:
         ({"covariance": "sandwhich"}, 'did you mean "sandwich"'),
         ({"carry": "all"}, "carry must be one of"),
         ({"batch_size": 2}, "more than the number of coefficients, 2; received 2"),
-        ({"batch_size": 201}, "at most the number of data, 200"),
+        ({"batch_size": 201}, "at most the number of data points, 200"),
     ],
 )
 def test_options_of_the_sequential_test(option, message):

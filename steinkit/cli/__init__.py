@@ -134,7 +134,7 @@ def main() -> NoReturn:
             if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
                 sys.stdout.flush()
                 os._exit(code)  # Python would wait for the thread
-        else:  # Python's own exit code 1 has another meaning here, that of the --fail options
+        else:  # Python's default exit code 1 is reserved for the --fail options
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)

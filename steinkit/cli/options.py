@@ -45,7 +45,7 @@ def combined(*options: Decorator) -> Decorator:
 class Number(click.FloatRange):
     """A number in a range.
 
-    NaN is refused, because no value exceeds it.
+    NaN is rejected because no value exceeds it.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -76,7 +76,7 @@ class Parsed(click.ParamType[Any]):
         """Read the value."""
         try:
             return self.read(value)
-        except InputError:  # an error in the file that the value names
+        except InputError:  # an error in the file named by the value
             raise
         except (ValueError, OverflowError) as error:
             self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
@@ -112,7 +112,7 @@ def _complete_target(context: click.Context, parameter: click.Parameter, word: s
     from steinkit.targets import target_table
 
     names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [CompletionItem(word, type="file"), *names]  # files come first, because bash omits items before them
+    return [CompletionItem(word, type="file"), *names]  # files come first because bash omits items before them
 
 
 def target_options(*, required: bool = False) -> Decorator:

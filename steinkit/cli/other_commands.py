@@ -69,7 +69,7 @@ def warm() -> None:
     steinkit warm
 
     The cache is in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise, it is in the folders of the modules
-    if they are writable, or in the cache folder of the user.
+    if they are writable, or in the user's cache folder.
     """
     steps = _steps()
     for k, (name, work) in enumerate(steps.items(), start=1):

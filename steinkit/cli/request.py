@@ -123,7 +123,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """Return the target, with the given dimension if it has none."""
+        """Return the target, using the given dimension if the target has none."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -303,7 +303,7 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Name the columns of a sample like the target if ``--columns`` orders them.
+    """Give the columns the names of the target if ``--columns`` orders them.
 
     Parameters of the target are selected by name where possible.
     """

@@ -102,7 +102,7 @@ def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
 
 
 def _default(name: str) -> str | bool:
-    """Return the default that all samplers share for the help text, or False."""
+    """Return the common default of all samplers for the help text, or False."""
     given = (each.options().get(name) for each in map(registry.find_sampler, registry.sampler_names()))
     found = {str(each.default) for each in given if each is not None}
     return found.pop() if len(found) == 1 and not found & {"None", "False"} else False
@@ -261,7 +261,7 @@ def _average(given: Options) -> Found:
     with apart_from_results():
         posterior = NamedTarget(given).target(len(scale) if isinstance(scale, list) else 1)
         if not isinstance(posterior, Posterior):
-            raise UsageError(f"a trial run needs a posterior; got {posterior.label!r}, a target without data")
+            raise UsageError(f"a trial run requires a posterior; got {posterior.label!r}, a target without data")
         trial = library.trial_run(posterior, proposal=library.RandomWalk(scale), progress=on_terminal(), **run)
     found = library.average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
     moves = len(trial.log_ratio)

@@ -124,7 +124,7 @@ def _threshold(request: Request) -> float:
     asked = request.given["fail_above"]
     for first in request.measures[:1]:
         if asked is not None and not first.smaller_is_better:
-            raise UsageError(f"--fail-above is for discrepancies; got {first.name} as the first --measure")
+            raise UsageError(f"--fail-above applies to discrepancies; got {first.name} as the first --measure")
     return math.nan if asked is None else float(asked)
 
 

@@ -51,13 +51,13 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    Paths in CONFIG.toml are relative to its folder. Python files that it names are run. A file may define a target or a
-    sampler, a function (target, *, seed, **options) that returns an array of shape (draws, coordinates). The start
-    "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, label and options
-    of the measures, such as units, dilation and solver.
+    Paths in CONFIG.toml are relative to its folder. Python files named in CONFIG.toml are run. A file may define a
+    target, or a sampler as a function (target, *, seed, **options) that returns an array of shape (draws, coordinates).
+    The start "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, label and
+    options of the measures, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
-    and runs failed cells again. The grid and the seeds may be extended. Cells of another target, sampler, option or
+    and runs failed cells again. The grid and the seeds may be extended. Cells with another target, sampler, option or
     measure stay in FILE and are not used. Values that the sampler rejects are reported before the first cell is run.
     The exit code is 4 if no cell could be scored.
     """
@@ -103,7 +103,7 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
     All settings are run with short chains, and the better ones with longer chains. CONFIG.toml has the format of
-    'steinkit sweep'. Its table [sampler] sets the full length of a chain, as budget or draws.
+    'steinkit sweep'. The table [sampler] sets the full length of a chain as budget or draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes.

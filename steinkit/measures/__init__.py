@@ -1,6 +1,6 @@
 """Measures of sample quality by name.
 
-All measures have the same signature. They are used by `score`, `compare`, `curve` and `sweep`.
+All measures have the same signature. The functions `score`, `compare`, `curve` and `sweep` use these measures.
 
     graph         graph Stein discrepancy          any dimension    certified bracket
     sliced        sliced graph Stein discrepancy   any dimension    certified bracket
@@ -12,8 +12,8 @@ All measures have the same signature. They are used by `score`, `compare`, `curv
     ess           effective sample size            any dimension    an estimate; needs no target
 
 All measures except the last are distances between the sample and its target, so smaller values are better. The
-effective sample size is the number of independent draws with the same precision. It does not detect bias, because it
-does not depend on the target.
+effective sample size is the number of independent draws with the same precision. This measure does not detect bias
+because it does not depend on the target.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _LEFT = ("coordinate", CERTIFIED_BETWEEN)
 _MAY_BE_USED = "Can these draws be used?"
 _BARE = (
-    "A single value is difficult to interpret, because it decreases with the number of draws and depends on the "
-    "target. Compare it with independent draws (--reference) or with other samples of the same size."
+    "A single value is difficult to interpret because it decreases with the number of draws and depends on the target. "
+    "Compare it with independent draws (--reference) or with other samples of the same size."
 )
 _CHANCE = (
     "The draws are not rejected. The measures report the largest contributions to the discrepancy in any case; these "
@@ -59,7 +59,7 @@ class Scores(Result):
 
     @property
     def units(self) -> Units | None:
-        """Units of the measures; None if no measure has units."""
+        """Units of the measures, or None if no measure has units."""
         return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
     @property

@@ -306,7 +306,7 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
     truncated = settings.get("bounds") is not None and target is not None and target.bounds is None
     if target is None or not target.can_sample or truncated:
         got = "stored scores" if target is None else f"{target.label}{' with other bounds' if truncated else ''}"
-        raise UsageError(f"a reference needs a target with a sampler, or reference_draws; got {got}")
+        raise UsageError(f"a reference requires a target with a sampler, or reference_draws; got {got}")
     return target
 
 

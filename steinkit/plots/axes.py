@@ -3,7 +3,7 @@
 The style includes colors, fonts, axes, legends and labels.
 
 The colors are taken from, or resemble, the palette of Okabe and Ito (2008). Markers, dashes and hatches distinguish
-curves that cross, also when printed in grayscale. Figures are narrow with large fonts, so they remain legible on
+curves that cross, also when printed in grayscale. Figures are narrow and use large fonts, so they remain legible on
 screens that are 390 pixels wide.
 
 References
@@ -99,7 +99,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
     """
     place = ax.get_subplotspec()
     if place is None:
-        raise UsageError("`ax` must be from figure.subplots or add_subplot, because it is split into two panels")
+        raise UsageError("`ax` must come from figure.subplots or add_subplot because it is split into two panels")
     grid = place.subgridspec(2, 1, height_ratios=heights)
     ax.set_subplotspec(grid[0])
     below = ax.figure.add_subplot(grid[1], sharex=ax)

@@ -186,7 +186,7 @@ _CHANCE = 2.0  # in standard errors; half-width of a 95 % interval of a normal d
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
-    """Plot the findings of a verdict, with the largest at the top.
+    """Plot the findings of a verdict, with the largest one at the top.
 
     Findings are shown in standard errors, with 95 % intervals. The gray band is the range that is consistent with
     chance. If the verdict has no findings, the figure contains a note instead.

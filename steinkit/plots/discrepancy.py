@@ -3,13 +3,14 @@
 The figures show where the sample has too many draws, and where it has too few.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
-D. The function h is the worst one for the sample. Therefore, exact samples also have a positive D, and draws where h is
-large. If exact samples of this size have the discrepancy R, the excess is D - R. The draws marked as too many are
+D. The function h is the worst one for the sample. Therefore, exact samples also have a positive D and contain draws
+where h is large. If exact samples of this size have the discrepancy R, the excess is D - R. The draws marked as too
+many are
 
     the smallest set of draws with terms w_i h(x_i) that sum to the excess. These are the draws where h is at least some
     t > 0.
 
-By the same rule, there are too few draws where h is at most -t. All other draws are gray, because their h is within the
+By the same rule, there are too few draws where h is at most -t. All other draws are gray because their h is within the
 range of exact samples. If D is at most R, all draws are gray.
 
 The value R is the largest value of the exact samples of a `Reference`. Given a `Verdict` that finds no bias, R is D. If
@@ -57,7 +58,7 @@ _HALF = 0.5  # assumed ratio of the exact samples' discrepancy to that of the sa
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
     """Return the ratio R / D, capped at 1.
 
-    The discrepancy of exact samples is R, and that of the sample is D.
+    The discrepancy is R for exact samples and D for the sample.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def stein_function(
 ) -> Axes:
     """Plot the test function h and the Stein function g in one dimension.
 
-    Areas show where there are too many and too few draws. See `draws`. Ticks along the axis are the draws.
+    Areas show where there are too many and too few draws. See `draws`. Ticks along the axis mark the draws.
 
     Parameters
     ----------
@@ -185,12 +186,12 @@ def draws(
 ) -> Axes:
     """Plot the draws and mark regions with too many or too few draws.
 
-    The axes are the two coordinates that contribute most.
+    The axes show the two coordinates that contribute most.
 
-    Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R that of an exact sample of
-    the same size, and h the test function. Orange triangles mark the draws where h is at least a threshold t. They are
-    the smallest set of draws with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t, show too
-    few draws. All other draws are gray, and all draws are gray if D is at most R.
+    Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R the discrepancy of an exact
+    sample of the same size, and h the test function. Orange triangles mark the draws where h is at least a threshold t.
+    These draws are the smallest set with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t,
+    show too few draws. All other draws are gray, and all draws are gray if D is at most R.
 
     Parameters
     ----------
@@ -290,9 +291,9 @@ def draws_with_density(
 ) -> Axes:
     """Plot the draws over contours of the target.
 
-    The contours enclose 50, 90 and 99 % of the target's mass. They require two dimensions and a log density; otherwise,
-    only the draws are shown, as in `draws`. The density is evaluated only near the draws, so distant modes are not
-    shown.
+    The contours enclose 50, 90 and 99 % of the target's mass. The contours require two dimensions and a log density;
+    otherwise, only the draws are shown, as in `draws`. The density is evaluated only near the draws, so distant modes
+    are not shown.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def draws_with_density(
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Return the log density of a two-dimensional target on a grid.
 
-    The result is x, y and the log density, shape (y, x). The grid contains the mass of the target.
+    The result contains x, y and the log density, an array of shape (y, x). The grid contains the mass of the target.
 
     A box around the draws is doubled up to eight times, until the density on its boundary is negligible.
     """
@@ -371,7 +372,7 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # levels must differ and are slightly lowered, because a constant density would equal its only level
+    # levels must differ and are slightly lowered because a constant density would equal its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

@@ -43,7 +43,7 @@ _DENSITY = " Gray regions contain 50, 90 and 99% of the target."
 _BIASES = "The largest biases with 95% margins of error. Hollow gray markers have margins that are not reliable."
 _MOMENTS = (
     "One row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
-    "values of the target. Red is too high, too wide, or a correlation above the target's; blue is the opposite."
+    "values of the target. Red means too high, too wide, or a correlation above the target's; blue means the opposite."
 )
 
 

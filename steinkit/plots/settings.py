@@ -102,7 +102,7 @@ def selection(
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with several values; the one with the most comes first."""
+    """Return the parameters that have several values, with the most varied one first."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():
@@ -136,7 +136,7 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure and return a text about its choice."""
+    """Draw the medians of one measure and return a description of its choice."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
     ax.margins(y=0.1)  # space for the star

@@ -142,8 +142,8 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
 
     The values are differences from the moments of the target.
 
-    Each row is a coordinate. It contains its location and spread, and then its dependence on the coordinates above it.
-    Red is too high, too wide, or a correlation above that of the target. Blue is the opposite.
+    Each row is a coordinate. The row shows the coordinate's location and spread, and then its dependence on the
+    coordinates above. Red means too high, too wide, or a correlation above the target's. Blue means the opposite.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
 
 
 def _matrix(result: MomentSteinDiscrepancy) -> Floats:
-    """Return signed standard errors, shape (d, 2 + gap + d - 1).
+    """Return signed standard errors of shape (d, 2 + gap + d - 1).
 
     Empty cells are NaN.
     """

@@ -3,7 +3,7 @@
 A single template renders the statements, figures and tables of results.
 
 A page is a single HTML file with CSS and without scripts. Its content security policy forbids scripts and network
-access. Identical results produce identical bytes.
+access. Identical results produce byte-for-byte identical pages.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Compiled kernels, with a cache and with plain Python as a fallback.
 
-Numba stores machine code in the folder NUMBA_CACHE_DIR. If this is not set, it uses ``__pycache__`` of the module if
-this can be written, and otherwise the cache folder of the user. A kernel is recompiled if its source file has changed.
+Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, Numba uses the module's
+``__pycache__`` folder if it is writable, and the user's cache folder otherwise. A kernel is recompiled if its source
+file has changed.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than everything
 else. Inside a block of `small_work`, Python therefore runs kernels that have no machine code in this process or on
-disk. It runs the source itself, or an equivalent function on whole arrays, which is called a twin. The results are
-bit-for-bit identical, because compiled kernels neither reorder nor fuse operations. A process runs plain Python for a
+disk. Python then runs the source itself or a *twin*, which is an equivalent function on whole arrays. The results are
+bit-for-bit identical because compiled kernels neither reorder nor fuse operations. A process runs plain Python for a
 total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The function
 `compile_from_now_on` ends this mode immediately.
 """

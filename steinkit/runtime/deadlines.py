@@ -89,7 +89,7 @@ def seconds_left() -> float:
 
 
 class Shares:
-    """Shares of the remaining time for several tasks.
+    """Allocation of the remaining time to several tasks.
 
     Parameters
     ----------
@@ -153,11 +153,11 @@ class StopSignal(Event):
 
     def set(self) -> None:
         """Request that the work stop."""
-        super().set()  # before the flag, so that code that has read the flag finds the event set
+        super().set()  # before the flag, because code that has read the flag expects the event to be set
         self.flag[0] = True
 
     def require(self, doing: str) -> None:
-        """Raise an error if the work was stopped before it was complete.
+        """Raise an error if the work was stopped before completion.
 
         Raises
         ------
@@ -243,9 +243,9 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     """Run a function in another thread that can be interrupted or abandoned.
 
     Python raises `KeyboardInterrupt` in the main thread, where compiled code may lose it or end in an undefined state.
-    Here, the main thread only waits. At an interrupt, it sets the event, which should end the work, and does not wait
-    for its result. Work that has not ended some time after the deadline is also abandoned, because solvers of other
-    libraries read their clocks only between two factorizations.
+    Here, the main thread only waits. After an interrupt, the main thread sets the event, which should end the work, and
+    does not wait for the result. Work that has not ended some time after the deadline is also abandoned because
+    solvers from other libraries check the time only between factorizations.
 
     Parameters
     ----------

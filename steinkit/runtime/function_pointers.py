@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
 
-# The order of sums is free, and NaN and infinity keep their meaning.
+# Sums may be reordered, but NaN and infinity keep their meaning.
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 

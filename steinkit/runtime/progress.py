@@ -25,7 +25,7 @@ def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
 
 @cache
 def _bar() -> Any:
-    """Return tqdm with a lock for one process and without its monitor thread.
+    """Return tqdm with a single-process lock and without the monitor thread.
 
     The default lock is shared by processes and is reported as leaked when a worker ends.
     """

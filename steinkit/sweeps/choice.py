@@ -15,8 +15,8 @@ must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k 
 that is if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b if all of its brackets lie above all
 brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m) (1/2 for one seed,
 then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of 95 % and eight settings. Settings that
-are not distinguished from b are tied with it, unless their median is infinite and that of b is finite. With probability
-`level`, the best setting and its ties include the setting with the smallest true median.
+are not distinguished from b are tied with it, unless their median is infinite and the median of b is finite. With
+probability `level`, the best setting and its ties include the setting with the smallest true median.
 
 References
 ----------
@@ -46,7 +46,7 @@ LEVEL = 0.95
 _MISSING = math.nan, math.nan  # loss assigned to a cell that was not run
 _SEED = 0  # seed of the bootstrap; the same cells must lead to the same choice
 _MOST_SEEDS = 100  # the binomial coefficient (200, 100) exceeds any number of settings
-_ENDS = 3  # smallest number of values for which it is reported that the best value is at an end of the grid
+_ENDS = 3  # smallest number of values for which a best value at an end of the grid is reported
 
 BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
@@ -288,7 +288,7 @@ def choose(
 
 
 def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: str) -> str:
-    """Return the reason why a measure cannot order settings; empty if it can.
+    """Return the reason why a measure cannot order settings, or an empty string.
 
     A measure is rejected if half of the cells of the best setting have values that must not be ranked first. An
     estimate is also rejected if, for any setting, half of the cells have values that must not be ranked.

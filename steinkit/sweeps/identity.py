@@ -86,7 +86,7 @@ def recordable(value: Any, name: str) -> Any:
 
 
 def _probe_points(target: Target) -> Floats:
-    """Return fixed points within the bounds of the target, shape (probes, d)."""
+    """Return an array of fixed points within the bounds of the target."""
     lower, upper = (-np.inf, np.inf) if target.bounds is None else target.bounds.T
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 4.0, -2.0))
     high = np.where(np.isfinite(upper), upper, low + 4.0)

@@ -150,8 +150,9 @@ class Plan:
         name = self.sampler.name
         if is_kept and self.sampler.code is None and not self.configuration.label:
             raise UsageError(
-                f"cells of the sampler {name} cannot be identified, because it is not defined in a file or holds "
-                "values other than numbers and strings; pass label= and change it with the sampler, or omit the file"
+                f"cells of the sampler {name} cannot be identified because the sampler is not defined in a file, or "
+                "contains values other than numbers and strings; pass label= and change the label with the sampler, or "
+                "omit the file"
             )
         for setting, values in enumerate(self.settings):
             try:
@@ -208,7 +209,7 @@ def make_plan(
         raise UsageError(f"measures must be a list of different measures; got {measures!r}")
     found, settings, seeds = swept_sampler(sampler, folder), _grid_settings(grid), _seed_list(seeds)
     if len(seeds) > 1 and not found.is_random:
-        raise UsageError(f"seeds must be 1, because the sampler {found.name!r} is deterministic; got {len(seeds)}")
+        raise UsageError(f"seeds must be 1 because the sampler {found.name!r} is deterministic; got {len(seeds)}")
     configuration = Configuration(
         target=target if isinstance(target, str) else target.label,
         target_options=described,

@@ -168,7 +168,7 @@ class SweepResult(_Chosen):
                 refused[name] = str(error)
                 warnings.append(Caution(refused[name]))
             except InputError:
-                warnings.append(f"no cell has a value of measure {name}, so it cannot choose a setting")
+                warnings.append(f"no cell has a value of measure {name}, so no setting can be chosen by this measure")
         return cls(
             records=tuple(cells),
             settings=plan.settings,
@@ -207,7 +207,7 @@ class SweepResult(_Chosen):
 
     @property
     def leading(self) -> str | None:
-        """Measure that determines the choice; None if no setting was chosen.
+        """Measure that determines the choice, or None if no setting was chosen.
 
         This is the first discrepancy or, if there are no discrepancies, the first measure.
         """

@@ -133,7 +133,7 @@ def sweep(
         If the sampler rejects an option, if no measure accepts one of the measure settings, if another process uses the
         file, or if cells that are to be stored cannot be identified.
     InputError
-        If the file is damaged, or not the file of a sweep.
+        If the file is damaged or is not a sweep file.
     OutputError
         If the file cannot be written. Finished cells remain in the file.
 
@@ -214,8 +214,8 @@ def execution(
 ) -> Iterator[Execution]:
     """Validate the options of a plan and open its file.
 
-    The parameters are those of `sweep`. If the computation is interrupted, a note on the exception states the number of
-    stored cells and how to resume.
+    The parameters are described in `sweep`. If the computation is interrupted, a note on the exception states the
+    number of stored cells and how to resume.
     """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
@@ -256,7 +256,7 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
         for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
-    except Exception as error:  # raised by pickling or by the backend, because tasks do not raise
+    except Exception as error:  # raised by pickling or by the backend because tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
         raise SteinkitError(f"the workers failed ({message}); {hint}") from error
@@ -271,7 +271,7 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
         found, dropped = _eliminated(plan, running) if racing else (running.cells(plan, plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
             reason = "the sweep, the data, the code or the version of steinkit has changed"
-            notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused, because {reason}")
+            notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused because {reason}")
         cells = [found[each] for each in plan.places if each in found]
         result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(running.reused)))
         result = replace(result, seconds=time.perf_counter() - began)
@@ -310,9 +310,8 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 def _pilots(plan: Plan) -> list[Sample]:
     """Run pilot chains with a few settings, and sort the chains by a criterion.
 
-    The criterion measures how well a chain agrees with the score. It is the mean of (x_j - m_j) s_j(x), which is -1
-    under the target. The mean is closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too
-    wide.
+    The criterion, the mean of (x_j - m_j) s_j(x), measures how well a chain agrees with the score. The mean is -1
+    under the target, closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too wide.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]

@@ -134,7 +134,9 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
     arguments = dict(options)
     if arguments.get("start") == _NORMAL_START:
         if target.dim is None:
-            raise UsageError(f"the dimension of {target.label!r} must be known for start='normal'; pass dim= to it")
+            raise UsageError(
+                f"the dimension of {target.label!r} must be known for start='normal'; pass dim= to the target"
+            )
         noise = (np.random.SeedSequence(seed, spawn_key=(_START_KEY,)) for seed in seeds)
         arguments["start"] = np.stack([np.random.default_rng(each).standard_normal(target.dim) for each in noise])
     return arguments

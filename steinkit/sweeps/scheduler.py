@@ -5,10 +5,10 @@ of them advance to the next rung.
 
 In successive elimination [2]_ (option `racing`), the rungs use an eighth, a quarter and half of the seeds (at least
 five), and then all seeds. The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if
-it is distinguished from b (`steinkit.sweeps.choice`): its certified lower bounds are compared with the upper bounds of
-b over resamples of the seeds. The error probability .05 is divided by the number of comparisons, R (k - 1) for k
-settings and R rungs before the last. The setting with the smallest true median is therefore kept with a probability of
-at least .95. A setting is not dropped because of a wide bracket.
+it is distinguished from b (`steinkit.sweeps.choice`). To decide, the certified lower bounds of i are compared with the
+upper bounds of b over resamples of the seeds. The error probability 0.05 is divided by the number of comparisons, R (k
+- 1) for k settings and R rungs before the last. The setting with the smallest true median is therefore kept with a
+probability of at least 0.95. A setting is not dropped because of a wide bracket.
 
 In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not predict the order of long
 chains reliably, so settings are not dropped by statistical tests. Instead, the third of the settings with the smallest
@@ -106,7 +106,7 @@ class Rung(Record):
 
 
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
-    """Return the number of settings and the length of the chains on each rung.
+    """Return the number of settings and the chain length on each rung.
 
     The chains are as long as `cost` allows. The cost is a fraction of the cost of the full grid.
 

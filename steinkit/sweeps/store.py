@@ -113,7 +113,7 @@ class Store:
     UsageError
         If another process uses the file.
     InputError
-        If the file is damaged, or not the file of a sweep.
+        If the file is damaged or is not a sweep file.
     OutputError
         If the file cannot be written.
     """
@@ -161,7 +161,7 @@ class Store:
         self.cells[name] = cell
 
     def draws(self, name: str) -> Sample | None:
-        """Return the draws of a cell; None if the file does not contain them."""
+        """Return the draws of a cell, or None if the file does not contain the draws."""
         with self._explained():
             row = self._database.execute("SELECT npz FROM draws WHERE cell = ?", (name,)).fetchone()
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
@@ -206,7 +206,7 @@ class Store:
             execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version", "quick_check")
         )
         if (application, version) != (_APPLICATION, _VERSION):
-            raise InputError(f"{self.file} is not the file of a sweep of this steinkit version; name another file")
+            raise InputError(f"{self.file} is not a sweep file of this steinkit version; name another file")
         if check != "ok":
             raise sqlite3.DatabaseError(check)
         if any(sql and sql not in _TABLES for (sql,) in execute("SELECT sql FROM sqlite_master")):
@@ -238,4 +238,4 @@ class Store:
                 raise OutputError(f"{self.file} cannot be written: {error}; {hint}") from None
             if code == sqlite3.SQLITE_CANTOPEN:
                 raise InputError(f"{self.file} does not exist or cannot be read; run 'steinkit sweep' first") from None
-            raise InputError(f"{self.file} is damaged, or not the file of a sweep ({error}); name another") from None
+            raise InputError(f"{self.file} is damaged or is not a sweep file ({error}); name another file") from None

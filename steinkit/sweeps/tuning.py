@@ -43,7 +43,7 @@ from steinkit.target import Target
 DEFAULT_COST, DEFAULT_SEEDS = 0.15, 3
 MEASURES = ("bias", "sliced", "moments")
 _BURN_IN = 0.2  # fraction of each chain that is discarded
-_SCORED, _LEAST = 1000, 200  # numbers of scored draws of a chain of full length and, at least, of a short chain
+_SCORED, _LEAST = 1000, 200  # numbers of scored draws: for a chain of full length, and the minimum for a short chain
 
 
 @cautious

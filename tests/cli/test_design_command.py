@@ -71,7 +71,7 @@ def test_small_batches_give_a_warning(steinkit):
         (("--target-error", "0.1", "-p", "size=5"), "got --target-error, -p"),
         (("--target-error", "0.7", "--size", "100"), "target_error"),
         (("--target-error", "0.1", "--target", "normal"), "expected --target-error, --target, --proposal-scale"),
-        (("--target-error", "0.1", "--target", "normal", "--proposal-scale", "1"), "needs a posterior"),
+        (("--target-error", "0.1", "--target", "normal", "--proposal-scale", "1"), "requires a posterior"),
     ],
 )
 def test_invalid_combinations(steinkit, arguments, message):

@@ -256,11 +256,11 @@ def test_mismatched_names_raise():
     points = np.random.default_rng(0).standard_normal((300, 2))
     reordered = sk.graph_stein_discrepancy(sk.Sample(points[:, ::-1], names=("b", "a")), target)
     assert reordered.value == sk.graph_stein_discrepancy(points, target).value
-    with pytest.raises(sk.InputError, match=r"u, v, are not .* a, b") as caught:
+    with pytest.raises(sk.InputError, match=r"u, v, .* a, b") as caught:
         sk.graph_stein_discrepancy(sk.Sample(points, names=("u", "v")), target)
     assert "--columns" in str(caught.value)
     for measure in (sk.kernel_stein_discrepancy, sk.moment_stein_discrepancy, sk.sliced_stein_discrepancy, sk.verdict):
-        with pytest.raises(sk.InputError, match="of the target, a, b"):
+        with pytest.raises(sk.InputError, match="a, b"):
             measure(sk.Sample(points, names=("u", "v")), target)
     named = sk.graph_stein_discrepancy(sk.Sample(points, names=("a", "b")), target)
     assert named.value == sk.graph_stein_discrepancy(points, target).value

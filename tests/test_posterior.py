@@ -110,8 +110,8 @@ def test_single_terms_observe_the_time_limit():
     [
         (DATA, "tuple of arrays"),
         ((), "got shapes none"),
-        ((DATA, DATA[:5]), "same leading length"),
-        ((np.float64(1.0),), "same leading length"),
+        ((DATA, DATA[:5]), "same length"),
+        ((np.float64(1.0),), "same length"),
         ((np.empty((0, 2)),), r"\(0, 2\)"),
     ],
 )

@@ -190,8 +190,8 @@ def require_taken(settings: Mapping[str, object], measures: Sequence[str]) -> No
         if not any(name in measure.options or name in measure.refused for measure in chosen):
             takers = takers_of(name)
             raise UsageError(
-                f"{name} is a setting of {listed(takers, most=len(takers))}, got measures {', '.join(measures)}; omit "
-                f"it, or add {' or '.join(takers)}"
+                f"{name} applies only to {listed(takers, most=len(takers))}; got measures {', '.join(measures)}; omit "
+                f"{name}, or add {' or '.join(takers)}"
             )
 
 

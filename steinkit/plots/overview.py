@@ -126,7 +126,7 @@ def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
     if not found.findings:
         return ()
     caption = (
-        "Each line is a finding: its distance from the target in standard errors, with a 95% interval. "
+        "Each line shows a finding as the distance from the target in standard errors, with a 95% interval. "
         "Values in the gray band are consistent with chance."
     )
     return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)

@@ -77,9 +77,9 @@ def _sweep(measures, **settings):
 
 @pytest.mark.parametrize("function", [_compared, _curve, _sweep])
 def test_a_setting_of_other_measures_is_refused(function):
-    with pytest.raises(UsageError, match="kernel is a setting of ksd, got measures graph"):
+    with pytest.raises(UsageError, match="kernel .* ksd; .* graph"):
         function(["graph"], kernel="gaussian")
-    with pytest.raises(UsageError, match="dilation is a setting of graph"):
+    with pytest.raises(UsageError, match="dilation .* graph"):
         function(["ksd"], dilation=3.0)
     function(["ksd"], kernel="gaussian")
 

@@ -388,7 +388,7 @@ def _as_data(data: Sequence[ArrayLike]) -> tuple[Array, ...]:
     arrays = tuple(map(np.asarray, data))
     shapes = ", ".join(str(array.shape) for array in arrays)
     if not arrays or any(array.ndim == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
-        raise UsageError(f"data must be arrays with the same length along the first axis; got shapes {shapes or 'none'}")
+        raise UsageError(f"data must be arrays of the same length along axis 0; got shapes {shapes or 'none'}")
     if not len(arrays[0]):
         raise UsageError(f"expected at least one data point, got shapes {shapes}")
     return arrays

@@ -77,9 +77,9 @@ def _sweep(measures, **settings):
 
 @pytest.mark.parametrize("function", [_compared, _curve, _sweep])
 def test_a_setting_of_other_measures_is_refused(function):
-    with pytest.raises(UsageError, match="kernel .* ksd; .* graph"):
+    with pytest.raises(UsageError, match=r"kernel .* ksd; .* graph"):
         function(["graph"], kernel="gaussian")
-    with pytest.raises(UsageError, match="dilation .* graph"):
+    with pytest.raises(UsageError, match=r"dilation .* graph"):
         function(["ksd"], dilation=3.0)
     function(["ksd"], kernel="gaussian")
 

@@ -1,6 +1,6 @@
 """Exact and minibatch samplers for one or more chains.
 
-A sampler is a function of a target and options. A sampler returns a `Draws` object, which contains the draws and the
+A sampler is a function that takes a target and options and returns a `Draws` object, which contains the draws and the
 cost of one or more chains. Each chain depends only on its seed. Minibatch samplers require a `steinkit.Posterior`.
 """
 

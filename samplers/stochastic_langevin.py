@@ -246,7 +246,7 @@ def _take_steps(
     chains, dim = np.arange(len(states)), states.shape[1]
     gradient = BatchGradient(model, batch, options.seeds, mode)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
-    done = np.zeros(len(states), dtype=np.int64)  # steps taken, equal for all chains
+    done = np.zeros(len(states), dtype=np.int64)  # number of steps taken, which is the same for all chains
     steps = options.steps_of(step_cost, before)
     for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):
         step = step_size(t)

@@ -170,7 +170,7 @@ class Comparison(Result):
 
     @property
     def subject(self) -> str:
-        """Number of samples and their target."""
+        """Text with the number of samples and their target."""
         of = count(len(self.samples), "sample")
         return of if self.origin is None else f"{of} against {self.origin.against}"
 
@@ -305,17 +305,17 @@ class Comparison(Result):
 
     @property
     def _unjudged(self) -> list[str]:
-        """Samples without a verdict and the reasons."""
+        """Samples without a verdict, and the reason for each of them."""
         return [f"{each.name}: {unjudged_sentence(each.unjudged)}" for each in self.samples if each.unjudged]
 
     @property
     def _untested(self) -> str:
-        """Sentence about the meaning of the ESS and the aspects that were not tested."""
+        """Explanation of the ESS, with the aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
         return f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
-        """State the meaning of the ranking by a measure."""
+        """Explain the ranking by a measure."""
         which, groups = _which(measure), self.ranking[measure.name]
         taken = {
             each.name: each.measurements[measure.name] for each in self.samples if measure.name in each.measurements

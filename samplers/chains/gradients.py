@@ -1,4 +1,4 @@
-"""Proposals of Markov chains and gradients of the log posterior.
+"""Markov chain proposals and gradients of the log posterior.
 
 A proposal handles many chains at once. Each call computes theta' from theta and standard normal noise xi, and the log
 ratio log q(theta | theta') - log q(theta' | theta).
@@ -439,7 +439,7 @@ class FullGradient:
 
 
 class BatchGradient:
-    """Gradient on a new minibatch for each proposal.
+    """Gradient estimated from a new minibatch for each proposal.
 
     The state and the proposal use the same minibatch.
 
@@ -481,7 +481,7 @@ class BatchGradient:
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Posterior mode used by control variates.
+    """Posterior mode used by the control variates.
 
     Attributes
     ----------
@@ -519,4 +519,4 @@ class Mode:
 
 
 Gradient = FullGradient | BatchGradient
-"""Gradients of the log posterior at states and proposals, on the same data."""
+"""Gradients of the log posterior at the states and proposals, on the same data."""

@@ -1,6 +1,6 @@
 """The command line of steinkit.
 
-Results are printed on standard output. Progress, warnings, errors and the suggested next command are printed on
+Results are printed to standard output. Progress, warnings, errors and the suggested next command are printed to
 standard error. The exit codes are those of `EXIT_CODES`. An error exits with the `exit_code` of its class.
 """
 
@@ -55,7 +55,7 @@ _COMMANDS = {
 
 
 class CommandGroup(click.Group):
-    """Group of commands with modules that are imported on first use."""
+    """Command group that imports the module of a command on first use."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -141,7 +141,7 @@ def main() -> NoReturn:
 
 
 def _owners_of_option(error: click.ClickException) -> str:
-    """Return a sentence that names the commands with the unknown option."""
+    """Return a sentence that lists the commands that accept the unknown option."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     known = {name: commands.get_command(None, name) for name in _COMMANDS}
@@ -150,9 +150,9 @@ def _owners_of_option(error: click.ClickException) -> str:
 
 
 def _show_warnings_once(show: Callable[..., None]) -> Callable[..., None]:
-    """Return a `warnings.showwarning` that prints steinkit's warnings once.
+    """Return a `warnings.showwarning` that prints each steinkit warning only once.
 
-    Python repeats a warning after each change of its filters.
+    Python repeats warnings whenever the warning filters change.
     """
     warn_once = cache(terminal.warn)
 

@@ -25,10 +25,10 @@ def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
     """Return the draws after the first tenth of each chain if that tenth is biased.
 
     The features are t_j and 1 + c_j t_j, where the scores t and the centered coordinates c are in units of the later
-    draws. A Bonferroni correction accounts for the 2 d features. Each autocorrelation time of a location (or spread)
-    feature is raised to at least the median over all location (or spread) features. The variance of a feature is the
-    larger of its variances over the early and the later draws. If a feature has heavy tails, as in the neck of a
-    funnel, one early draw of an exact chain may be more extreme than all later draws.
+    draws. A Bonferroni correction accounts for the 2 d features. The autocorrelation time of each location (or spread)
+    feature is replaced by the median over all location (or spread) features if the median is larger. The variance of a
+    feature is estimated from the early and from the later draws, and the larger estimate is used. If a feature has
+    heavy tails, as in the neck of a funnel, one early draw of an exact chain may be more extreme than all later draws.
 
     Parameters
     ----------

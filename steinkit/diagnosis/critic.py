@@ -106,7 +106,7 @@ class _Fields:
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> _Fields:
-        """Compute the factors, with the center and covariance of the `fitted` draws."""
+        """Compute the factors from the center and covariance of the `fitted` draws."""
         dim, n = points.shape
         covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
         centered = points - np.median(points[:, fitted], axis=1)[:, None]
@@ -116,7 +116,7 @@ class _Fields:
         return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
 
     def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Return T f of shape (pairs * d, rows) for fields with factors p from `pairs`."""
+        """Return T f, with shape (pairs * d, rows), for the factors p in `pairs`."""
         factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
         slopes = np.zeros((dim + 1, dim, len(rows)))
         np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])

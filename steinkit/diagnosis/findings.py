@@ -1,26 +1,26 @@
-"""Findings of a verdict: biased coordinates and pairs, with directions.
+"""Findings of a verdict: biased coordinates and pairs, and their directions.
 
 Three tests distinguish coordinates and contribute findings. The moments detect errors in location, scale and
 correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported only if
 its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported, additional
 moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a finding about a
-moment replaces a finding about a shape with similar evidence.
+moment replaces a finding about a shape if the evidence is similar.
 
 Moments describe a coordinate conditional on the others because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
 not shifted, so they are not reported. If only the correlation between two coordinates is too weak, each coordinate is
-too wide given the other, but the evidence of an error in their dependence is stronger.
+too wide given the other, but the evidence for an error in their dependence is stronger.
 
-**Shifts.** Let draws of the target be shifted by a small step e along coordinate j. By Stein's identity, the mean score
-of coordinate k changes from zero to
+**Shifts.** Suppose that draws from the target are shifted by a small step e along coordinate j. By Stein's identity,
+the mean score of coordinate k changes from zero to
 
     mean of t_k = -e E[t_k t_j] + O(e^2)        for every target.
 
 If only x_j is shifted, the mean score of each coordinate k is therefore proportional to the covariance of t_k and t_j,
 up to the standard error of the mean score. The shift then explains all mean scores. Suppose that x_1 and x_2 have
 correlation 0.9. If only x_1 is shifted, the mean scores of x_1 and x_2 have opposite signs, and the second is nine
-tenths as large as the first, although x_2 is not shifted. The shape of x_2 given x_1 has a bias of similar size, which
-has the same explanation.
+tenths as large as the first, although x_2 is not shifted. For the same reason, the conditional shape of x_2 given x_1
+has a bias of similar size.
 
 Shifted coordinates are selected one at a time. The candidates are the coordinates with z-scores close to the largest.
 The candidate that explains the largest part of the other scores is selected, and this part is subtracted. The selection
@@ -60,7 +60,7 @@ _KINDS = {
     "location given": Kind.CONDITIONAL_LOCATION,
     "spread given": Kind.CONDITIONAL_SCALE,
 }
-"""Mapping from kinds of features to kinds of findings with a different name."""
+"""Mapping from feature kinds to finding kinds where the names differ."""
 
 _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
 """Directions for a positive and a negative feature mean. The default is "too narrow" and "too wide"."""
@@ -68,20 +68,20 @@ _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too 
 Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
-_SHAPES_OF_ALL = 3  # a finding about all coordinates comes first if there are at least this many biased shapes
+_SHAPES_OF_ALL = 3  # a finding about all coordinates comes first if at least this many shapes are biased
 _MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
 _LEAST = 3.0  # smallest significant z-score of a location
 _AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's |z|
-_EXPLAINED = 0.8  # this fraction if another moment explains the moment; the ratio is 1.1 to 1.4 for a correct shape
+_EXPLAINED = 0.8  # used instead if another moment explains the moment; the ratio is 1.1 to 1.4 for a correct shape
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor by which the largest p-value increases for additional moments
 _UNEXPLAINED = 0.01  # a finding about several coordinates is reported if no other finding has a smaller p-value
 _AS_LARGE = 2.0  # the total spread is reported first if its |z| is at least this multiple of the largest other |z|
 _MOST_LOADINGS = 4
-_LEAST_LOADING = 0.5  # fraction of an axis's largest squared loading below which a coordinate is not named
+_LEAST_LOADING = 0.5  # a coordinate is not named if its squared loading is below this fraction of the largest one
 _NO_CORRELATION = 3.0  # correlations below this number of standard errors are treated as zero
 _RIVALS = 0.75  # a location may be the cause of others if its z-score is at least this fraction of the largest
-_LEAST_SHARE_OF_SHAPES = 0.5  # fraction of the largest z-score of its kind below which a shape is not reported
+_LEAST_SHARE_OF_SHAPES = 0.5  # shapes with z-scores below this fraction of the largest of their kind are not reported
 
 
 def size_of(feature: Feature, mean: float) -> float:
@@ -97,7 +97,7 @@ def size_of(feature: Feature, mean: float) -> float:
 def mean_of(feature: Feature, mean: float, size: float) -> float:
     """Return the absolute mean of a feature with a bias of a given size.
 
-    For a spread, the result depends on the sign of `mean`. The result is infinite if no mean corresponds to the size.
+    For a spread, the value depends on the sign of `mean`. Returns infinity if no mean corresponds to the size.
     """
     if feature.kind == "location":
         return size
@@ -109,7 +109,7 @@ def mean_of(feature: Feature, mean: float, size: float) -> float:
 
 
 def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
-    """Return the p-value of the hypothesis that no bias exceeds `delta`.
+    """Return the p-value for the hypothesis that no bias exceeds `delta`.
 
     With enough draws, any bias is significant, so this test checks whether a bias exceeds a relevant size. The test
     statistic is the maximum over all moments of (|f| - c) / e, where f is the mean of the feature, e is its standard
@@ -126,11 +126,11 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 
 
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return at most five findings, without those that other findings explain.
+    """Return at most five findings, omitting those explained by other findings.
 
     A finding about all coordinates comes first unless other findings are more significant and at most two of these
-    findings concern shapes. A biased coordinate affects every axis, so a shape along a principal axis is reported only
-    if there is no other finding.
+    findings concern shapes. A biased coordinate affects every axis, so the shape along a principal axis is reported
+    only if there are no other findings.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _is_of_several(each: Finding) -> bool:
 def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Return findings about moments, with those about several coordinates first.
+    """Return findings about moments, starting with those on several coordinates.
 
     Locations that are explained by shifts of other coordinates come last.
 
@@ -221,7 +221,7 @@ def _of_several(
 ) -> list[Moment]:
     """Return a list with the moment of several coordinates that is reported first.
 
-    The list is empty if moments of individual coordinates are significant and nearly as large.
+    The list is empty if an individual coordinate has a significant moment that is nearly as large.
     """
     kinds = ["axis spread", "total spread", "tails"] if len(moments.names) > 1 else ["tails"]
     least = 0.0
@@ -273,10 +273,10 @@ def _direction(kind: str, mean: float) -> str:
 def _strength(mean: float, correlation: float, noise: float) -> str:
     """Return the direction of a dependence.
 
-    Let rho be the correlation between two coordinates under a normal target, and r their correlation in the draws. The
-    mean of the feature is 2 (rho - r) / (1 - rho^2). The absolute value of this mean is 2 |r| if rho = 0, and 4 |r| /
-    (1 - r^2) if rho = -r. The threshold for a correlation of the wrong sign lies between these two values because
-    errors in location and spread also change the mean.
+    Let rho be the correlation between two coordinates under a normal target, and let r be their correlation in the
+    draws. The mean of the feature is 2 (rho - r) / (1 - rho^2). The absolute value of this mean is 2 |r| if rho = 0,
+    and 4 |r| / (1 - r^2) if rho = -r. The threshold for a correlation of the wrong sign lies between these two values
+    because errors in location and spread also change the mean.
     """
     if abs(correlation) <= noise or mean * correlation > 0.0:
         return "correlation too weak"

@@ -35,7 +35,7 @@ from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
 FEW_OF_SLOWEST = 30.0
-"""Effective draws in the slowest mixing direction below which the tests overestimate the effective sample size."""
+"""Number of effective draws in the slowest mixing direction below which the tests overestimate the ESS."""
 
 NO_SINGLE_FINDING = "no individual coordinate or pair is significantly biased"
 
@@ -60,7 +60,7 @@ _TITLES = {
     "critic": "critic",
     "modes": "mode weights",
 }
-"""Titles of the tests in sentences, keyed by the test names used in `TestResult` and JSON."""
+"""Names of the tests as used in sentences, keyed by the test names in `TestResult` and JSON."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class TestResult:
 
     @property
     def title(self) -> str:
-        """Title of the test in sentences."""
+        """Name of the test as used in sentences."""
         return _TITLES[self.name]
 
     @property
@@ -95,7 +95,9 @@ class TestResult:
 
 
 def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return `looks` times the smallest ratio of p-value to share, capped at 1.
+    """Return the smallest ratio of p-value to share, corrected for `looks`.
+
+    The ratio is multiplied by `looks` and capped at 1.
 
     The sum of the shares exceeds one because the tests are dependent and the main tests reject less often than their
     shares allow. Bonferroni's inequality therefore does not guarantee the level. The level is calibrated by counting
@@ -215,7 +217,9 @@ class Verdict(Result):
 
     @property
     def p(self) -> float:
-        """`looks` times the smallest ratio of p-value to share, capped at 1.
+        """The smallest ratio of p-value to share, corrected for `looks`.
+
+        The ratio is multiplied by `looks` and capped at 1.
 
         The p-value is calibrated by counting false rejections of exact draws. The p-value is not a strict bound because
         the sum of the shares exceeds one.
@@ -239,7 +243,7 @@ class Verdict(Result):
 
     @property
     def units(self) -> Units:
-        """Standard units of all sizes, which are the standard deviations of the draws."""
+        """Units of all sizes: the standard deviations of the draws."""
         return self.moments.units
 
     @property
@@ -263,7 +267,7 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding, and all findings with a z-score within ten percent of it."""
+        """The first finding and any others with z-scores within 10 % of the first one."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
@@ -372,7 +376,7 @@ class Verdict(Result):
         """
         found = [Statement("number", _MAY_BE_USED, self.sentence)]
         in_sentence = self.burn_in is None and self.decided_by != "modes"
-        if len(self.findings) > in_sentence:  # the first finding is in the sentence
+        if len(self.findings) > in_sentence:  # the sentence already includes the first finding
             found.append(Statement("findings", "Which problems were found?", self._all_findings))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
@@ -507,7 +511,7 @@ class Verdict(Result):
 
     @property
     def _head(self) -> tuple[str, ...]:
-        """Sentences about the decision, with the evidence or with reservations."""
+        """Sentences about the decision and the evidence or reservations."""
         p, unknown = probability(self.p), "The draws may or may not come from the target."
         late = "" if self.burn_in is None else probability(self.burn_in)
         start = f"The first draws are biased: remove the first tenth of each chain ({late} without it)." * bool(late)
@@ -544,7 +548,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """Text with the strongest findings or, without findings, the rejecting test."""
+        """Text with the strongest findings, or the rejecting test if there are none."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
@@ -580,7 +584,7 @@ class Verdict(Result):
 
     @property
     def _relevance(self) -> str:
-        """A sentence about biases larger than `matters`, or "" if it is not given."""
+        """A sentence about biases larger than `matters`, or "" without `matters`."""
         if self.matters is None or self.p_matters is None or not self.enough_draws:
             return ""
         if self.bias is not None and (known := self.bias.matters_sentence(self.matters)):

@@ -4,13 +4,13 @@ See `weights_program` for the linear program
 
     maximize   t - w sum_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,   h = C'x,   -1 <= B x <= 1,
 
-with the blocks B of rows of the Stein programs, and the largest weight w. The multipliers of the first rows of the
-program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i + e_i -
-t <= 2 R at the optimum, and with e_i = R (1 + eps_i) and t = tau, up to constants,
+where the blocks B contain the rows of the Stein programs and w is the largest weight. The multipliers of the first rows
+of the program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i +
+e_i - t <= 2 R at the optimum, and with e_i = R (1 + eps_i) and t = tau, up to constants,
 
     maximize tau - w R sum_i eps_i   subject to   |h_i + R eps_i - tau| <= R,   |eps_i| <= 1,   |B x| <= 1.
 
-A Newton step eliminates eps_i, which gives for the change lambda of the weights
+Eliminating eps_i from a Newton step gives, for the change lambda in the weights,
 
     H dx + C lambda = g,      D^-1 lambda = C'dx + kappa - dtau,      sum lambda = -1,
 
@@ -60,7 +60,7 @@ class Rows(Protocol):
     ceiling: float
 
     def balance(self, weights: Floats, /) -> Floats:
-        """Return multipliers z with B'z = C weights."""
+        """Return multipliers z that satisfy B'z = C weights."""
 
     def factorise(self, weights: Floats, inverse: Floats, /) -> None:
         """Factorize the Newton matrix with row weights W and the diagonal D^-1."""
@@ -82,7 +82,7 @@ class Rows(Protocol):
 
 
 class ChainRows:
-    """Rows of the chains and the moments.
+    """Rows for the chains and the moments.
 
     The moments have the rows |x_k| <= 1 and the coefficients `moments` of shape (m, n).
     """
@@ -105,7 +105,7 @@ class ChainRows:
         return np.split(rows, ROWS * self.n * np.arange(1, len(self.chains) + 1))
 
     def balance(self, weights: Floats) -> Floats:
-        """Return multipliers z with B'z = C weights."""
+        """Return multipliers z that satisfy B'z = C weights."""
         parts = [(load * weights[form.order, None]).ravel() for load, form in zip(self.loads, self.chains, strict=True)]
         return np.concatenate([*parts, self.moments @ weights])
 
@@ -165,7 +165,7 @@ class ChainRows:
 
 
 class MatrixRows:
-    """Rows of programs in matrix form, with C' as a sparse matrix."""
+    """Rows of the programs in matrix form, with C' stored as a sparse matrix."""
 
     def __init__(self, programs: list[CoordinateProgram], heights: list[sparse.csr_array], settings: Settings) -> None:
         box = np.concatenate([each.box for each in programs])
@@ -194,7 +194,7 @@ class MatrixRows:
         self._force, self._change = np.empty(self.size + self.n), np.empty(self.size + self.n)
 
     def balance(self, weights: Floats) -> Floats:
-        """Return multipliers z with B'z = C weights."""
+        """Return multipliers z that satisfy B'z = C weights."""
         return np.concatenate([np.zeros(self._m), self.to_heights.T @ weights])
 
     def factorise(self, weights: Floats, inverse: Floats) -> None:
@@ -250,7 +250,7 @@ class WeightsSystem:
         return np.split(values, [self.rows.size, self.rows.size + len(self.shares)])
 
     def factorise(self, weights: Floats) -> None:
-        """Factorize the Newton matrix with row weights."""
+        """Factorize the Newton matrix for the given row weights."""
         of_rows, self._of_points, self._of_limits = self._parts(weights)
         inverse = self.rows.ceiling**2 / self._of_points
         if len(self._of_limits):
@@ -282,7 +282,7 @@ class WeightsSystem:
         return max(lower, 0.0), self.rows.upper(self.weights(multipliers), z)
 
     def weights(self, multipliers: Floats) -> Floats:
-        """Return the multipliers, normalized to weights that sum to one."""
+        """Return the multipliers as weights, normalized to sum to one."""
         z = self._parts(multipliers)[1]
         q = np.clip(-self.scale / self.rows.ceiling * z, 0.0, self.most)
         return np.asarray(q / q.sum()) if q.any() else self.shares

@@ -3,7 +3,7 @@
 The figures show where the sample has too many draws, and where it has too few.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
-D. The function h is the worst one for the sample. Therefore, exact samples also have a positive D and contain draws
+D. The function h is chosen to maximize this mean. Therefore, exact samples also have a positive D and contain draws
 where h is large. If exact samples of this size have the discrepancy R, the excess is D - R. The draws marked as too
 many are
 
@@ -13,8 +13,8 @@ many are
 By the same rule, there are too few draws where h is at most -t. All other draws are gray because their h is within the
 range of exact samples. If D is at most R, all draws are gray.
 
-The value R is the largest value of the exact samples of a `Reference`. Given a `Verdict` that finds no bias, R is D. If
-the verdict finds bias, R is D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. The reason is that m
+Given a `Reference`, R is the largest discrepancy among its exact samples. Given a `Verdict` that finds no bias, R is D.
+If the verdict finds bias, R is D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. The reason is that m
 independent draws have the kernel discrepancy of the sample. Exact draws that mix equally well correspond to ESS
 independent draws, and a discrepancy decreases as n^-1/2. Without a reference or verdict, R is D / 2. The smallest set
 of draws that contributes half of the discrepancy is then marked, even in exact samples. R is also D / 2 if the verdict
@@ -85,7 +85,7 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 def threshold(h: Floats, weights: Floats, share: float) -> float:
     """Return the smallest h among the draws that account for the excess.
 
-    If there is no excess, the result is infinite.
+    Returns infinity if there is no excess.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def threshold(h: Floats, weights: Floats, share: float) -> float:
 
 
 def unmarked_label(standard: Standard, share: float) -> str:
-    """Return the legend of draws that are not marked."""
+    """Return the legend entry for draws that are not marked."""
     if share == _HALF:
         return "other half of the discrepancy"
     return f"as in {standard.source}" if isinstance(standard, Reference) else "within chance"
 
 
 def key() -> list[Any]:
-    """Return legend handles of the areas with too many and too few draws."""
+    """Return legend handles for the areas with too many and too few draws."""
     from matplotlib.patches import Patch
 
     return [
@@ -332,7 +332,7 @@ def draws_with_density(
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Return the log density of a two-dimensional target on a grid.
 
-    The result contains x, y and the log density, an array of shape (y, x). The grid contains the mass of the target.
+    Returns x, y and the log density as an array of shape (y, x). The grid covers the mass of the target.
 
     A box around the draws is doubled up to eight times, until the density on its boundary is negligible.
     """
@@ -372,7 +372,7 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # levels must differ and are slightly lowered because a constant density would equal its only level
+    # levels must be distinct; they are lowered slightly because a constant density equals its only level
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

@@ -1,4 +1,4 @@
-"""Figures of any result, with captions and alternative text."""
+"""Figures for any result, with captions and alternative text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_NAMED = 10  # number of coordinates or moments in an alternative text
+_MOST_NAMED = 10  # number of coordinates or moments listed in an alternative text
 _MOST_BARS = 12  # number of coordinates
 _H = "mean 0 under the target; its mean over the draws is the discrepancy"
 _DENSITY = " Gray regions contain 50, 90 and 99% of the target."
@@ -48,7 +48,7 @@ _MOMENTS = (
 
 
 def picture(result: Result) -> Figure:
-    """Draw the most informative figure of a result, with its title.
+    """Draw the most informative figure for a result, with its title.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def picture(result: Result) -> Figure:
 
 @singledispatch
 def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the figures of a result, with captions and alternative text.
+    """Return the figures for a result, with captions and alternative text.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ figures.register(TuningResult, tuning_figures)
 
 
 def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
-    """Return the figures of all measures of a sample."""
+    """Return the figures for all measures of a sample."""
     shown = []
     for each in found.measurements:
         shown += _of_measure(each, found.sample_name, found.reference(each) or found.verdict, target)
@@ -194,7 +194,7 @@ def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
 
 
 def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
-    """Return the figures of a measure.
+    """Return the figures for a measure.
 
     The figures show the test function of the measure and the contribution of each coordinate.
     """

@@ -1,15 +1,15 @@
-"""Compiled kernels, with a cache and with plain Python as a fallback.
+"""Compiled kernels with a cache, and plain Python as a fallback.
 
 Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, Numba uses the module's
 ``__pycache__`` folder if it is writable, and the user's cache folder otherwise. A kernel is recompiled if its source
 file has changed.
 
-**Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than everything
-else. Inside a block of `small_work`, Python therefore runs kernels that have no machine code in this process or on
-disk. Python then runs the source itself or a *twin*, which is an equivalent function on whole arrays. The results are
-bit-for-bit identical because compiled kernels neither reorder nor fuse operations. A process runs plain Python for a
-total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The function
-`compile_from_now_on` ends this mode immediately.
+**Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than the rest of
+the computation. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run
+in plain Python. For such a kernel, Python runs either the source or a *twin*, which is an equivalent function on whole
+arrays. The results are bit-for-bit identical because compiled kernels neither reorder nor fuse operations. A process
+runs plain Python for a total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The
+function `compile_from_now_on` ends this mode immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numba.extending import overload, register_jitable
 
 from steinkit.errors import during
 
-_MOST_SECONDS = 4.0  # in plain Python per process; compiling the kernels for a first score takes about as long
+_MOST_SECONDS = 4.0  # limit per process; compiling the kernels for a first score takes about as long
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
@@ -85,21 +85,21 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def always_compiled(run: Any) -> Any:
-    """Exclude a kernel from plain Python if compiling it is faster."""
+    """Mark a kernel that is compiled even where plain Python would be used."""
     run.twin = None
     return run
 
 
 @cache
 def _is_kept(compiled: Any) -> bool:
-    """Return True if machine code of a kernel is cached for any argument types."""
+    """Return True if machine code for a kernel is cached for any argument types."""
     code, folder = compiled.py_func.__code__, compiled.stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*{code.co_name}-{code.co_firstlineno}.*.nbi"))
 
 
 @contextlib.contextmanager
 def small_work(seconds: float) -> Iterator[None]:
-    """Run uncompiled kernels as plain Python inside a block, for a limited time.
+    """Run the uncompiled kernels in a block as plain Python, within a time budget.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ _announced: list[bool] = []
 
 
 def _announce() -> None:
-    """Print a message once per process, inside `announced_compilation`."""
+    """Print a message once per process if inside `announced_compilation`."""
     if _announcing.get() and not _announced:
         _announced.append(True)
         print(_MESSAGE, file=sys.stderr, flush=True)
@@ -133,6 +133,6 @@ def _announce() -> None:
 
 @contextlib.contextmanager
 def announced_compilation() -> Iterator[None]:
-    """Print a message on standard error if code is compiled inside a block."""
+    """Print a message to standard error if code is compiled inside a block."""
     with during(_announcing, True):
         yield

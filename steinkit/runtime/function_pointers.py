@@ -1,8 +1,8 @@
 """Compiled functions that are called by address.
 
-All arguments are integers, and some of them are addresses. Functions of one kind therefore have one machine type, and a
-compiled loop can call any of them without being compiled again. A call takes one or two nanoseconds. The arguments are
-not checked, and the caller must keep the arrays alive.
+All arguments are integers, and some of them are addresses. All functions of one kind therefore have the same machine
+type, and a compiled loop can call any of them without recompilation. A call takes one or two nanoseconds. The arguments
+are not checked, and the caller must keep the arrays alive.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _REORDERED = {"reassoc", "contract", "nsz"}
 
 
 def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function of addresses and integers.
+    """Compile a function that takes addresses and integers.
 
-    The result has the attribute ``address``.
+    The compiled function has an attribute ``address``.
 
     Sums in the function may be reordered.
 
@@ -67,7 +67,7 @@ number_at = _call(types.float64)
 
 @intrinsic
 def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
-    """Convert an address to a pointer to numbers of a type, for `numba.carray`."""
+    """Convert an address to a typed pointer for `numba.carray`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
@@ -80,7 +80,7 @@ def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
 def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a b + c.
 
-    The operations are fused if the processor has such an instruction.
+    The operations are fused if the processor has a fused multiply-add instruction.
 
     Vectorized and scalar code give the same result.
     """

@@ -1,8 +1,8 @@
 """Sweeps over a grid of sampler settings and several seeds.
 
-A cell consists of the chain of one setting with one seed, and of its measures. A cell depends only on its setting, its
-seed, the target, the sampler, the measures and their options, and not on other cells or on the order of computation. A
-sweep can therefore be interrupted, resumed, and distributed over processes and machines.
+A cell consists of the chain for one setting and one seed, together with its measures. A cell depends only on its
+setting, its seed, the target, the sampler, the measures and their options, and not on other cells or on the order of
+computation. A sweep can therefore be interrupted, resumed, and distributed over processes and machines.
 """
 
 from __future__ import annotations
@@ -142,15 +142,15 @@ def sweep(
     The failure of a cell does not end the sweep. The cell records the reason, counts as the worst value in the choice,
     and is run again if the sweep is resumed.
 
-    A cell in the file is reused if its fingerprint equals that of a requested cell. The fingerprint covers the setting,
-    the seed, the measures and their options, and the version of steinkit. The fingerprint also covers the name,
-    options, data and file of the target, and its score and log density at a few fixed points. For a user's function,
-    the fingerprint covers the SHA-256 hash of its file, and the numbers and strings in its closure and default
-    arguments. If a function is not defined in a file, or if its closure contains an array, an object or a random
-    generator, its cells can be stored only with a label.
+    A cell in the file is reused if its fingerprint matches that of a requested cell. The fingerprint covers the
+    setting, the seed, the measures and their options, and the version of steinkit. The fingerprint also covers the
+    name, options, data and file of the target, and its score and log density at a few fixed points. For a user's
+    function, the fingerprint covers the SHA-256 hash of its file, and the numbers and strings in its closure and
+    default arguments. If a function is not defined in a file, or if its closure contains an array, an object or a
+    random generator, its cells can be stored only with a label.
 
-    At the end, `verdict` tests the draws of the best setting with the first seed. These draws are also compared with
-    draws of the other settings to detect missed modes.
+    At the end, `verdict` tests the draws from the best setting with the first seed. These draws are also compared with
+    draws from the other settings to detect missed modes.
 
     References
     ----------
@@ -174,7 +174,7 @@ def sweep(
 
 
 class Execution:
-    """Computation of cells, which stores each cell as soon as it is finished.
+    """Computation that stores each cell as soon as it is finished.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def execution(
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
     """Compute cells in this process or with the active joblib backend.
 
-    Cells are yielded in the order of their completion.
+    Cells are yielded as they are completed.
     """
     jobs = joblib.effective_n_jobs(n_jobs)
     if isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend):
@@ -280,7 +280,7 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
 
 
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with fixed units for all cells, and warnings.
+    """Return the plan with units fixed for all cells, and any warnings.
 
     By default, the units are the standard deviations of draws from the target or of a pilot chain. If cells are added
     to an existing file, the units in that file are used. Units are rounded to make them identical on all machines.
@@ -308,7 +308,7 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _pilots(plan: Plan) -> list[Sample]:
-    """Run pilot chains with a few settings, and sort the chains by a criterion.
+    """Run pilot chains for a few settings, and sort the chains by a criterion.
 
     The criterion, the mean of (x_j - m_j) s_j(x), measures how well a chain agrees with the score. The mean is -1
     under the target, closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too wide.
@@ -332,7 +332,7 @@ def _pilots(plan: Plan) -> list[Sample]:
 def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
     """Run successive elimination; return the cells and the dropped settings.
 
-    Each rung uses the first measure that can order its settings. The reason is returned for each dropped setting.
+    Each rung uses the first measure that can rank its settings. The reason is returned for each dropped setting.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
@@ -348,10 +348,10 @@ def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict
 
 
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
-    """Return the result with a verdict on draws with the best setting.
+    """Return the result with a verdict on draws from the best setting.
 
-    The draws are those with the first seed. If these draws missed a mode that draws with another setting visited, the
-    mode is also included.
+    The draws come from the chain with the first seed. If these draws missed a mode that draws from another setting
+    visited, this mode is also included.
     """
     if result.leading is None:
         return result

@@ -65,9 +65,9 @@ _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOER
 
 
 def sweep_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a sweep's file.
+    """Return the path of a sweep file.
 
-    The suffix ``.sqlite`` is appended to a name without a suffix of SQLite files.
+    If the name has no SQLite file suffix, ``.sqlite`` is appended.
 
     Raises
     ------
@@ -224,7 +224,7 @@ class Store:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Convert errors from SQLite and from damaged contents to steinkit errors."""
+        """Convert errors raised by SQLite or by damaged contents to steinkit errors."""
         try:
             yield
         except SteinkitError:

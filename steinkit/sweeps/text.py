@@ -16,7 +16,7 @@ _LIMITS = (
 
 
 def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
-    """Describe the best setting, its ties, and the confidence in the choice.
+    """Describe the best setting, any ties, and the confidence in the choice.
 
     `blind` is the setting chosen by a measure that does not detect bias.
     """
@@ -46,7 +46,7 @@ def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
 def choice_table(choice: Choice) -> Table:
     """Tabulate the medians over the seeds, one row per setting.
 
-    The table also contains the intervals and the brackets of the medians.
+    The table also contains the intervals and brackets for the medians.
     """
     measure, level = find_measure(choice.measure), f"{choice.level:.0%} interval"
     proof, rows = bracket_column(measure.claim), []

@@ -409,7 +409,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _pickle_by_value(names: set[str], folder: str) -> None:
-    """Pickle modules in the folder of the file by value.
+    """Pickle modules from the folder of the file by value.
 
     Workers cannot import these modules.
     """
@@ -423,7 +423,7 @@ def _pickle_by_value(names: set[str], folder: str) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Convert exceptions in user code to an error with the file and the line."""
+    """Convert exceptions in user code to an error that names the file and line."""
     try:
         yield
     except SyntaxError as error:
@@ -472,7 +472,7 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
 def _model(found: Any, path: Path, reference: str) -> Model | None:
     """Convert an attribute to a model, or return None if this is not possible.
 
-    Error messages from a model contain the reference.
+    Error messages about the model include the reference.
     """
     try:
         with _explained(path):

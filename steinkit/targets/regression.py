@@ -1,4 +1,4 @@
-"""Posteriors for regression coefficients with linear predictors x_i'theta.
+"""Posteriors of regression coefficients, given linear predictors x_i'theta.
 
 **Bayesian logistic regression**
 
@@ -172,14 +172,14 @@ def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
 
 
 def _weighted_feature_sums(weights: Floats, features: Floats) -> Floats:
-    """Sum weights times features over each batch."""
+    """Sum the weighted features over each batch."""
     if _is_shared(features):
         return np.asarray(weights @ features[0], dtype=np.float64)
     return np.asarray((weights[:, None, :] @ features)[:, 0], dtype=np.float64)
 
 
 def _is_shared(batches: Floats) -> bool:
-    """Return True if all parameters share one batch by broadcasting."""
+    """Return True if one batch is broadcast to all parameters."""
     return batches.strides[0] == 0
 
 

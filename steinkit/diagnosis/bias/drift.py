@@ -23,7 +23,7 @@ _NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift; mixing is o
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Mean changes in standardized coordinates and their squares.
+    """Mean changes in the standardized coordinates and in their squares.
 
     Attributes
     ----------

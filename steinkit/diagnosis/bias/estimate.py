@@ -32,7 +32,7 @@ from steinkit.target import Functions, Seed, Target, as_functions
 _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
 _MARGINS = 2.0  # width of a margin of error, in standard errors
-_CHECKED = 4  # number of moves for measuring the drift; they take 28 gradients per draw
+_CHECKED = 4  # number of moves used to measure the drift, at a cost of 28 gradients per draw
 _MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run takes 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # limits on changes in log density and coordinates after convergence, in standard errors
@@ -59,7 +59,7 @@ def estimate_bias(
     max_seconds: float | None = None,
     rng: Seed = 0,
 ) -> BiasEstimate:
-    """Estimate the biases of means and standard deviations of draws.
+    """Estimate the biases of the means and standard deviations of a sample.
 
     No reference draws are needed. Stein features have mean zero under the target, and a regression of each quantity on
     the features corrects the mean of the quantity.
@@ -245,8 +245,8 @@ def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tup
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
     """Return a mask of the quantities for which the drift contradicts the estimates.
 
-    If the mask is true for any coordinate, it is true for all functions. If `moving` is true, every significant drift
-    counts as a contradiction.
+    If any coordinate is masked, all functions are masked as well. If `moving` is true, every significant drift counts
+    as a contradiction.
     """
     contradicted = np.zeros(len(found.mean), dtype=bool)
     if drift is not None:
@@ -281,8 +281,8 @@ def _by_run(
     deviations, the larger of the changes in the estimate and in the draws is used because features may not detect a
     tail that fills slowly.
 
-    Returns the estimates, the reasons why they are unreliable, and the distance in sd by which the run moved the mean
-    of each quantity without a reliable estimate. The distance is 0 if noise explains the move.
+    Returns the estimates, the reasons why some of them are unreliable and, for each quantity without a reliable
+    estimate, the distance in sd by which the run moved its mean. The distance is 0 if noise explains the move.
     """
     scale = quantities.scale
     for times in _MOVES:

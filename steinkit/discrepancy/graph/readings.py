@@ -8,11 +8,11 @@ the part a_jj g_j of this flow.
 
 For exact draws, g is noise, and g_j may also respond to a bias in a correlated coordinate. A direction is therefore
 reported only if moments with mean zero under the target confirm it at three standard errors. These moments are the
-means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and the versions of these means that
-account for the other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal
-target has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding
+means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and variants of these means that adjust
+for the other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal target
+has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding
 statistics are the mean of (S s)_j, and log S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The
-directions "strays" and "crowds", which concern modes, are reported if the spread statistic exceeds all dependence
+directions "strays" and "crowds", which describe modes, are reported if the spread statistic exceeds all dependence
 statistics of the coordinate.
 
 **Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.
@@ -53,7 +53,7 @@ from steinkit.sample import DistinctSample, Floats
 
 _LEADING_DRAWS = 3
 _SHOWN_NUMBERS = 4  # number of printed coordinates of a point
-_CLEAR = 0.4  # fraction of the discrepancy of a coordinate that a shift or a rescaling must explain
+_CLEAR = 0.4  # fraction of a coordinate's discrepancy that a shift or rescaling must explain
 _PREVAILS = 2.0  # the larger part of the mean of h is reported if the ratio of the parts exceeds this value
 _SIGNIFICANT = 3.0  # in standard errors
 
@@ -69,7 +69,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     dependence : ndarray, shape (d,)
         Largest absolute dependence statistic of each coordinate.
 
-    The result is None if there are too few draws or if a coordinate is constant.
+    Returns None if there are too few draws or if a coordinate is constant.
     """
     rows = sample.inverse[sample.inverse >= 0]
     weights = (sample.weights / sample.counts)[rows]
@@ -106,7 +106,7 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
 def _z(values: Floats, p: Floats, autocorrelation_time: float) -> Floats:
     """Return weighted means divided by their standard errors, per coordinate.
 
-    The result is 0 for constant columns.
+    The ratio is 0 for constant columns.
     """
     mean = p @ values
     with np.errstate(over="ignore"):  # an infinite error yields 0
@@ -151,9 +151,9 @@ def direction(
     The classes are shifts, rescalings, and flows towards higher or lower density. The contributions of a shift and of a
     rescaling to the mean of h follow from a least-squares fit a + b (x_j - mean) to the flow. The contributions are a
     E[drift] and b E[a_jj + (x_j - mean) drift], where E denotes the mean over the draws. With the Langevin operator,
-    the drift is the score, and a_jj = 1. If neither contribution explains the discrepancy, as for multimodal targets,
-    the larger of two parts of the mean of h determines the class. The parts are <flow, score> for a flow towards higher
-    density, and the divergence for a flow that spreads the draws.
+    the drift is the score, and a_jj = 1. If neither contribution explains the discrepancy, as is common for multimodal
+    targets, the larger of two parts of the mean of h determines the class. The parts are <flow, score> for a flow
+    towards higher density, and the divergence for a flow that spreads the draws.
 
     Parameters
     ----------
@@ -191,13 +191,13 @@ _EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where the value is on avera
 # limit in 5 or more dimensions; at 0.15 in 10 dimensions, reducing the sd from 1 to 0.9 lowers the value by 12 %
 _EITHER_FROM_FIVE = 0.1
 _FACTORS_HELP_BELOW = 5  # in five or more dimensions, narrow samples have smaller values for any Stein factors
-_MOST_DRAWS = 20_000  # largest advised number of draws
+_MOST_DRAWS = 20_000  # largest recommended number of draws
 
 
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
     """Return the median nearest-neighbor distance relative to the scale of g.
 
-    The result is 0 for a single point.
+    Returns 0 for a single point.
     """
     if not len(graph.edges):
         return 0.0
@@ -209,10 +209,10 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 
 
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
-    """Return the width of a sample relative to the target, from the scores.
+    """Estimate the width of a sample relative to the target from the scores.
 
-    The result is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
-    away from the mean, are assigned the width 1.
+    The estimate is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
+    away from the mean, are assigned a width of 1.
     """
     ratios = -(weights @ ((points - weights @ points) * scores))
     if bounds is not None:

@@ -22,9 +22,9 @@ the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on t
   an exponential exp(-e), the relative error of e is multiplied by e, so F, G and H are suprema with a factor 1 + e;
 - 2 n + 24 for both sums over the n points, in any order;
 - 4 for the weights, which are rounded quotients;
-- 64 for the boundary factors, b and all other operations. The terms of b_i add up to the number |b_i| above.
+- 64 for the boundary factors, b and all other operations. The terms of b_i add up to |b_i| as defined above.
 
-The bound holds for all signs of the errors, so it is much wider than typical errors. Underflow adds less than 2^-1074
+The bound holds for all signs of the errors, so it is much larger than typical errors. Underflow adds less than 2^-1074
 per operation on a pair or in the sum over pairs, times factors of at most 1 + F + G + H, |a|, |b| or the diameter D of
 the points. In total, with the largest |a| and |b|, underflow adds at most 2^-1070 (M + n^2) (1 + F + G + H) (1 + |a| +
 |b|)^2 (1 + D)^2.

@@ -222,7 +222,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     (2n,), is set to phi and kappa of the edge into each node.
 
     The dual point consists of the double-doubles T and the doubles phi and kappa. The rounding residuals in the
-    equations of gamma and Gamma are multiplied by the boxes and added to the cost.
+    equations for gamma and Gamma are multiplied by the boxes and added to the cost.
     """
     n = len(chain.kind)
     force, force_low = np.empty(n + 1), np.empty(n + 1)  # T on the edge into each node, and after the last node

@@ -14,16 +14,16 @@ Gamma_ik = d_k g_j(x_i) (equations (6) and (7) of [1]_):
 
 The omitted rows cannot bind. The boxes imply the omitted rows of the first two kinds. The Taylor rows follow from
 |gamma_i - gamma_l| <= c2 D, which is implied by a row or a box, and |<Gamma, x_i - x_l>| <= c2 D. A finite bound b of
-coordinate j adds, with a = |x_ij - b| (equation (8) of [1]_),
+coordinate j adds the following constraints, where a = |x_ij - b| (equation (8) of [1]_):
 
                |gamma_i| <= c2 a,   |Gamma_ik| <= c3 a (k != j),   |gamma_i - Gamma_ij (x_ij - b)| <= c3 a^2 / 2,
 
 where the last constraint is added only for 0 < a < 4 c2/c3. The edge rows are shared by all coordinates and are built
 once.
 
-If all edges are too long to add rows, as in hundreds of dimensions, the points are independent of each other.
-Derivatives in directions other than j then occur neither in the constraints nor in the objective. These derivatives are
-set to zero and omitted.
+If all edges are too long to add rows, as is usual in hundreds of dimensions, no constraint connects the points.
+Derivatives in directions other than j then appear neither in the constraints nor in the objective. These derivatives
+are set to zero and omitted.
 
 A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
 
@@ -85,12 +85,12 @@ class SteinFactors:
 
     @property
     def gradient_reach(self) -> float:
-        """Distance 2 c2/c3 at which boxes imply the Lipschitz rows of the gradient."""
+        """Distance 2 c2/c3 beyond which boxes imply the Lipschitz rows of the gradient."""
         return 2.0 * self.gradient / self.smoothness
 
     @property
     def taylor_reach(self) -> float:
-        """Distance 4 c2/c3 at which the Taylor rows cease to bind."""
+        """Distance 4 c2/c3 beyond which the Taylor rows do not bind."""
         return 4.0 * self.gradient / self.smoothness
 
     def taylor_radius(self, distance: float | Floats) -> Floats:
@@ -106,8 +106,8 @@ class SteinFactors:
 class SteinProgram:
     """The d linear programs for a sample.
 
-    The programs are defined by the given doubles, with weights in double-double precision. All quantities that are
-    computed from the programs have bounds on their rounding errors.
+    The programs are defined by double-precision arrays and by weights in double-double precision. The rounding errors
+    of all quantities computed from the programs are bounded.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class SteinProgram:
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix A and radii r of the edge rows, which all coordinates share."""
+        """Matrix A and radii r of the edge rows, which are shared by all coordinates."""
         require_time("the programs were set up")
         c = self.factors
         if self.is_loose:
@@ -220,7 +220,7 @@ class SteinProgram:
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 
     def radius_error(self, radius: Floats) -> Floats:
-        """Return bounds on the errors of radii c2 D, c3 D or c3 D^2 / 2.
+        """Return bounds on the errors of the radii c2 D, c3 D or c3 D^2 / 2.
 
         The distance D is a sum of d differences.
         """
@@ -229,7 +229,7 @@ class SteinProgram:
 
     @property
     def _lengths_rounding(self) -> float:
-        """Relative error of a squared length after a few operations."""
+        """Relative error of a squared length that is computed in a few operations."""
         return (2 * self.dim + 8) * UNIT_ROUNDOFF
 
     def objective(self, j: int) -> Pair:
@@ -251,7 +251,7 @@ class SteinProgram:
 
     @property
     def trivial_bounds(self) -> Floats:
-        """Upper bounds on the d optima for any graph.
+        """Upper bounds on the d optima that are valid for any graph.
 
         The bounds are rounded up.
 
@@ -340,7 +340,7 @@ class Rows:
     def assemble(
         self, matrix: sparse.csr_array | None = None, radii: Floats | None = None
     ) -> tuple[sparse.csr_array, Floats]:
-        """Return the matrix and radii, appended to the given arrays if any."""
+        """Return the matrix and radii, appended to the given arrays, if any."""
         above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
         blocks, radii_above = [above, *self.blocks], np.empty(0) if radii is None else radii
         kept = [block for block in blocks if block.shape[0]]

@@ -61,7 +61,7 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
     """Return the gap after the longest predictor step (towards zero products).
 
-    The result is NaN if the change is NaN. With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual
+    The gap is NaN if the change is NaN. With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual
     (u - 1)). Over both sides of a row, the sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times
     dv^2. Divisions are computed only for rows that shorten the step.
     """
@@ -174,7 +174,7 @@ def _outside(product: float, low_end: float, high_end: float) -> float:
 def advance(rows: Floats, interior: Interior, change: Floats, targets: Targets, lengths: tuple[float, float]) -> None:
     """Take a step with the given primal and dual lengths.
 
-    Row values and slacks move by the primal length; multipliers move by the dual length.
+    Row values and slacks move by the primal step length, and multipliers move by the dual step length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     for i in range(len(change)):

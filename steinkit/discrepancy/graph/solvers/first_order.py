@@ -15,11 +15,12 @@ The step of this iteration is z <- w (2 z+ - z) + (1 - w) z_0, with w = k/(k + 1
 z_0. The method restarts when its fixed-point residual has decreased sufficiently or begins to increase. The primal
 weight omega is then rebalanced, based on the distances that y and p have moved.
 
-The iteration uses single precision. The bracket is usually limited by small violations of rows by y. Relaxed Kaczmarz
-sweeps [4]_ in double precision remove these violations before every check of the bracket. The width then decreases
-approximately as 1/k^2 with the number of iterations k. This rate determines the next check. In four or more dimensions,
-a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5 takes a few thousand. If some edges are
-shorter than a hundredth of the others, the method may stall, even in double precision. A note reports this.
+The iteration uses single precision. The width of the bracket is usually limited by small constraint violations of y.
+Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
+then decreases approximately as 1/k^2, where k is the number of iterations. The iteration at which the bracket is
+checked next is predicted from this rate. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over
+A, and a bracket of 1e-5 takes a few thousand. If some edges are shorter than a hundredth of the others, the method may
+stall, even in double precision. A note reports this.
 
 To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
 
@@ -57,7 +58,7 @@ from steinkit.sample import Floats
 
 _SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within the range of single precision
 _RELAXATION = 1.6  # lambda in (0, 2); the projection (lambda = 1) takes four times as many sweeps
-_NEAR = 1e-2  # distance below which points have relative variables; the method stalls on short edges
+_NEAR = 1e-2  # points closer than this have relative variables because the method stalls on short edges
 _CHECK_EVERY = 50  # number of iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
@@ -68,7 +69,7 @@ _SUFFICIENT, _NECESSARY = 0.4, 0.8
 _LONGEST, _YOUNG = 0.36, 200  # restart after this fraction of all iterations, but not before this number
 
 _MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess after repair, in units of the tolerance
-# the larger number limits the sweeps per repair; about twenty are usual
+# the larger number limits the sweeps per repair; about twenty are typical
 _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5
 _SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the rounding allowance of the certificate
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5
@@ -78,7 +79,7 @@ _PATIENCE = 2000
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates, or all by default.
+    """Solve the programs of the given coordinates (all by default).
 
     A candidate has a note if its bracket is wider than the tolerance.
     """
@@ -107,16 +108,16 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
             history.append((run.iterations, run.gap))
             if stopped or run.gap <= _SHARE_OF_TOLERANCE * settings.tolerance or _has_stalled(history):
                 return run.candidate()
-            # the widths decrease approximately as 1/k^2 with the number of iterations k
+            # the widths decrease approximately as 1/k^2, where k is the number of iterations
             factor = min(max(np.sqrt(run.gap / settings.tolerance), _DENSEST_CHECKS), _SPARSEST_CHECKS)
             next_check = min(int(run.iterations * factor), _MOST_ITERATIONS)
         run.restart()
 
 
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
-    """Return True if the bracket hardly shrank while the iterations doubled.
+    """Return True if the bracket hardly shrank while the iteration count doubled.
 
-    The result is also True if the iteration limit is reached.
+    Also returns True if the iteration limit has been reached.
     """
     now, gap = history[-1]
     before = [earlier for iterations, earlier in history if 2 * iterations <= now]
@@ -190,7 +191,7 @@ class Iteration:
     def _squares(self, y: Floats, p: Floats) -> tuple[float, float]:
         """Return the squared distances of (y+, p+) from a point.
 
-        The norms are those of the steps.
+        The norms are weighted by the reciprocals of the steps tau and sigma.
         """
         return float(((self.y - y) ** 2 / self.tau).sum()), float(((self.p - p) ** 2 / self.sigma).sum())
 
@@ -213,7 +214,7 @@ class Iteration:
     def restart(self) -> None:
         """Restart at (y+, p+) if the progress is sufficient or has stalled.
 
-        The steps are rebalanced.
+        A restart also rebalances the primal and dual steps.
         """
         if self.age == _CHECK_EVERY:
             self.first_residual = self.last_residual = self.residual
@@ -233,7 +234,7 @@ class Iteration:
         self.age = 0
 
     def candidate(self) -> Candidate:
-        """Return the best y and p in the variables of the program."""
+        """Return the best y and p in the unscaled variables of the program."""
         y = np.empty_like(self.best_y)
         y[self.order] = self.best_y
         notes: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ class LinearProgram(NamedTuple):
 
 Run = Callable[[LinearProgram, dict[str, object], Settings], Point]
 
-# largest number of iterations; about 30 are usual
+# largest number of iterations; about 30 are typical
 INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
 _DUAL_SIMPLEX = {
     "solver": "simplex",
@@ -64,9 +64,9 @@ _SMALLEST_RADIUS = 1e-24  # keeps the coefficients below 1e12
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates with HiGHS.
+    """Solve the programs of the given coordinates with HiGHS.
 
-    The variables are relative if points lie close together.
+    Relative variables are used when points lie close together.
     """
     forms = suitable_forms(program)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
@@ -76,7 +76,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 def solve_coordinate(
     program: CoordinateProgram, settings: Settings, run: Run | None = None, label: str = "highs", *, tuned: bool = True
 ) -> Candidate:
-    """Solve one coordinate.
+    """Solve the program of one coordinate.
 
     Slower methods are tried while the bracket is wider than the tolerance.
 
@@ -200,7 +200,7 @@ def run_highs(program: LinearProgram, options: dict[str, object], settings: Sett
 
 
 class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
-    """HiGHS instance that disables output before the constructor runs.
+    """HiGHS instance that disables output during its construction.
 
     Otherwise, the constructor prints a header.
     """
@@ -217,8 +217,8 @@ def spend_header() -> None:
 
     The function must be called before a process creates its first instance.
 
-    Since highspy 1.16, the constructor prints a header before any option can be set. The header also appears if CVXPY
-    only reads the value of infinity. HiGHS prints the header once per process. An instance that logs to the null device
-    consumes the header, but an instance without output does not.
+    Since highspy 1.16, the constructor prints a header before any option can be set. The header is printed even when
+    CVXPY only reads the HiGHS value of infinity. HiGHS prints the header once per process. An instance that logs to the
+    null device consumes the header, but an instance without output does not.
     """
     _LogsNowhere()

@@ -127,7 +127,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def common(self) -> Floats:
-        """Draws used for the diagnostics, of shape (n_chains, n_draws, d).
+        """Array of shape (n_chains, n_draws, d) with the draws used for the diagnostics.
 
         All chains are cut to the length of the shortest one.
         """
@@ -137,7 +137,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def quantiles(self) -> Floats:
-        """Weighted 5 % and 95 % quantiles, an array of shape (2, d).
+        """Array of shape (2, d) that contains the weighted 5 % and 95 % quantiles.
 
         With equal weights, quantiles are interpolated linearly between draws.
         """
@@ -223,7 +223,7 @@ class ChainDiagnostics(Measurement):
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the smallest ESS, its limits and properties of the chains."""
+        """State the smallest ESS, the limits of ESS, and properties of the chains."""
         question = f"What is its {self.title}?"
         worst = f"The {self.title} of the worst parameter is {compact(self.value)}."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the previous draw"]

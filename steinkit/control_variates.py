@@ -105,7 +105,7 @@ class BatchScores(NamedTuple):
 def batch_scores(
     draws: DrawsLike, posterior: Posterior, batch: int, order: int | None = None, rng: Seed = 0
 ) -> BatchScores:
-    """Estimate scores from batches of data and the fraction of noise in the scores."""
+    """Estimate scores, and the fraction of noise in them, from batches of data."""
     require_type(Posterior, "a steinkit Posterior", posterior=posterior)
     sample = as_sample(draws)
     if posterior.dim not in (None, sample.dim):

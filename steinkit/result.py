@@ -1,6 +1,6 @@
 """Base class of results, and the statements used in their text.
 
-Statements are shown as paragraphs on a terminal and as questions with answers on a page. The terms "proved", "found"
+Statements are shown as paragraphs on a terminal and as questions and answers on a page. The terms "proved", "found"
 and "an estimate" for brackets are defined only in this module. Pages, figures and files are created by modules in
 higher layers. To avoid upward imports, the package registers the functions in these modules with `serve_results_with`.
 """
@@ -274,7 +274,7 @@ def in_json(value: Any) -> Any:
 
 
 def named(names: Sequence[str], most: int = 4) -> str:
-    """Join at most ``most`` names, which include the last one."""
+    """Join at most ``most`` names, including the last one."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])}, ..., {names[-1]}"

@@ -114,7 +114,7 @@ class StandardTarget:
 
 
 def standard_targets() -> dict[str, StandardTarget]:
-    """Return the targets used by `check_sampler` in a dictionary.
+    """Return a dictionary of the targets used by `check_sampler`.
 
     Returns
     -------
@@ -254,7 +254,7 @@ class SamplerCheck:
         return all(each.label == _PASSED for each in self.checked)
 
     def summary(self) -> str:
-        """Report the targets for which the sampler did not pass, followed by a table.
+        """Report the targets on which the sampler did not pass, followed by a table.
 
         Returns
         -------

@@ -25,11 +25,11 @@ from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
 
-# Data sets up to this size (in floats) are copied for each chain and evaluated by the functions for many chains.
+# Data sets of up to this size (in floats) are copied for each chain and evaluated by the functions for many chains.
 _SMALL_DATA = 1 << 13
-# Number of floats held at once in such copies, and number of floats per block of larger data sets.
+# Such copies hold at most this number of floats at once, and larger data sets are divided into blocks of this size.
 _BLOCK_FLOATS = 1 << 18
-# Batches up to this size (in floats) are evaluated at the states and the proposals in a single call.
+# Batches of up to this size (in floats) are evaluated at the states and the proposals in a single call.
 _SHORT_BATCHES = 1 << 11
 
 
@@ -48,7 +48,7 @@ class PosteriorModel:
         self._copies: tuple[Array, ...] = ()
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Compute the log prior at states of shape (n, d).
+        """Compute the log prior at the states in an array of shape (n, d).
 
         The values are minus infinity outside the support.
         """
@@ -56,7 +56,7 @@ class PosteriorModel:
         return values if self.bounds is None else np.where(_inside(thetas, self.bounds), values, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
-        """Compute the gradient of the log prior at states of shape (n, d)."""
+        """Compute the gradient of the log prior at the states in an (n, d) array."""
         return _shaped(self.posterior.grad_log_prior(thetas), thetas.shape, "grad_log_prior")
 
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
@@ -71,7 +71,7 @@ class PosteriorModel:
         n = len(thetas)
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
-        # a single call because the overhead of calls dominates for short batches
+        # a single call because the call overhead dominates for short batches
         both = self.log_likelihoods(
             np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
         )
@@ -82,7 +82,7 @@ class PosteriorModel:
         return self._by_chain("grad_log_likelihood", thetas, batches, thetas.shape)
 
     def total_log_likelihood(self, thetas: Floats) -> Floats:
-        """Compute the log likelihood of all the data at states of shape (n, d)."""
+        """Compute the full-data log likelihood at the states in an (n, d) array."""
 
         def sums(some: Floats, copies: tuple[Array, ...]) -> Floats:
             return np.asarray(self.log_likelihoods(some, copies).sum(axis=1))
@@ -92,7 +92,7 @@ class PosteriorModel:
         return self._over_data(thetas, total, lambda *given: self._log_likelihood(*given).sum(), sums, has_many)
 
     def total_gradient(self, thetas: Floats) -> Floats:
-        """Compute the log-likelihood gradient of all the data at states of shape (n, d)."""
+        """Compute the full-data log-likelihood gradient at the states in an (n, d) array."""
 
         def block_sum(theta: Floats, *block: Array) -> Floats:
             return _shaped(self.posterior.grad_log_likelihood(theta, *block), theta.shape, "grad_log_likelihood")
@@ -167,7 +167,7 @@ class TargetModel:
         self.bounds = target.bounds
 
     def log_prior(self, thetas: Floats) -> Floats:
-        """Return zero inside the support and minus infinity outside."""
+        """Return zero inside the support and minus infinity outside it."""
         return np.zeros(len(thetas)) if self.bounds is None else np.where(_inside(thetas, self.bounds), 0.0, -np.inf)
 
     def grad_log_prior(self, thetas: Floats) -> Floats:
@@ -201,14 +201,14 @@ def as_target(target: Target) -> Target:
 
 
 def as_model(target: Target) -> Model:
-    """Return the terms of a target for samplers that use the full density."""
+    """Return the target terms used by samplers that evaluate the full density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
     return TargetModel(as_target(target))
 
 
 def as_posterior_model(posterior: Target) -> PosteriorModel:
-    """Return the terms of a posterior for minibatch samplers."""
+    """Return the posterior terms used by minibatch samplers."""
     if not isinstance(posterior, Posterior):
         label = getattr(posterior, "label", type(posterior).__name__)
         raise UsageError(
@@ -306,7 +306,7 @@ def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Float
 
 
 def not_a_number(chain: int, step: int, what: str, value: float, proposed: Floats) -> InputError:
-    """Return the error for a value at a proposal that is NaN or plus infinity."""
+    """Return the error for a value of NaN or plus infinity at a proposal."""
     text = f"{what} must be finite or minus infinity; got {value} for the proposal {show_state(proposed)}"
     return failure(chain, step, text)
 

@@ -2,7 +2,7 @@
 
 **Minibatches** are slices of a random order of the data, so they are drawn without replacement. Each test or step
 continues in the order where the previous test or step of its chain stopped and wraps around at the end. A test
-therefore reads each data point at most once. After the end of the order, the next test starts a new order. This method
+therefore reads each data point at most once. When an order is exhausted, the next test starts a new one. This method
 avoids a permutation of N numbers per step.
 
 Each chain has its own random orders, so the results do not depend on the order of the rows. If chains shared an order,
@@ -29,7 +29,7 @@ from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_nu
 Array = NDArray[Any]
 
 LARGEST_SHUFFLED = 1 << 15
-# Number of tables of a computed order and largest number of data points.
+# Number of tables per computed order, and largest number of data points.
 _TABLES = 6
 _LARGEST = 1 << 31
 
@@ -57,7 +57,7 @@ class Walk(NamedTuple):
 
 
 def order_key(seed: int, kind: Kind) -> int:
-    """Return the key of all orders of one kind for the chain with a given seed."""
+    """Return the key shared by all orders of one kind in the chain with this seed."""
     return int(seed_sequence(seed, kind).generate_state(1, np.uint64)[0])
 
 
@@ -85,7 +85,7 @@ def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
 
 
 class DataWalk:
-    """Minibatches for chains, drawn from arrays with the same leading length N.
+    """Minibatches for chains, drawn from arrays with a common leading dimension N.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class DataWalk:
 # Size of the slices that a chain reads, in floats and in rows. These numbers must not depend on the number of chains.
 _SLICE_FLOATS = 1 << 16
 _SLICE_ROWS = (1 << 9, 1 << 13)
-# Number of data values read for several chains in one call.
+# Number of data values read in one call for several chains.
 _TOGETHER_FLOATS = 1 << 20
 
 
@@ -151,7 +151,7 @@ class Seen:
 
 
 class MinibatchReader:
-    """Reader of the data in a posterior.
+    """Reader for the data in a posterior.
 
     A test reads each data point at most once.
     """

@@ -52,7 +52,7 @@ def is_device(path: str) -> bool:
 
 
 def say(text: str) -> None:
-    """Print a result on standard output.
+    """Print a result to standard output.
 
     It is not an error if the reader closes a pipe.
     """
@@ -66,12 +66,12 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a warning on standard error."""
+    """Print a warning to standard error."""
     tell(f"warning: {printable(text)}")
 
 
 def tell(text: str) -> None:
-    """Print text on standard error, wrapped on a terminal."""
+    """Print text to standard error, wrapped on a terminal."""
     columns = terminal_columns(sys.stderr)
     if columns is not None:
         with on_screen(columns):
@@ -80,7 +80,7 @@ def tell(text: str) -> None:
 
 
 def say_aside(text: str) -> None:
-    """Print text on standard error, if it can be written."""
+    """Print text to standard error if that stream can be written."""
     with contextlib.suppress(OSError):
         click.echo(printable(text, lines=True), err=True)
 
@@ -95,7 +95,7 @@ def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -
 
 
 def target_words(target: str | None, options: Mapping[str, str]) -> list[str]:
-    """Return a target and its options as words of a command."""
+    """Return a target and its options as command-line words."""
     named = [] if target is None else ["--target", target]
     return named + [word for key, value in options.items() for word in ("-p", f"{key}={value}")]
 
@@ -129,9 +129,8 @@ INTERRUPTED = 130
 def heeded_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first Ctrl-C, and end the process at the second.
 
-    A second KeyboardInterrupt would leave solvers running during the shutdown of the interpreter, and this would abort
-    the process. The process also ends if the first one is raised in a callback of C code, because such a callback would
-    discard it.
+    A second KeyboardInterrupt would leave solvers running during interpreter shutdown, which would abort the process.
+    The process also ends if the first one is raised in a callback of C code, because such a callback would discard it.
     """
     interrupted = False
 

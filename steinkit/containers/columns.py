@@ -503,7 +503,7 @@ def _sampler_columns(
 def _tell_taken(taken: Mapping[str, str], program: str = "") -> None:
     """Warn about the interpretation of columns that samplers add.
 
-    The message omits the file name because Python then shows it only once for several files.
+    The message omits the file name because Python then shows the message only once for several files.
     """
     taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:

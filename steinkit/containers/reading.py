@@ -179,7 +179,7 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def as_array(draws: Any, what: str) -> NDArray[Any]:
-    """Convert draws to an array and preserve its mask, if any.
+    """Convert draws to an array, keeping the mask if there is one.
 
     ``what`` is the plural name of the draws in messages.
     """

@@ -56,7 +56,7 @@ class ImportanceWeights:
 
     @property
     def largest_k(self) -> float:
-        """Largest Pareto k of reliable weights."""
+        """Largest Pareto k for which the weights are considered reliable."""
         return min(1.0 - 1.0 / math.log10(len(self.weights)), _LARGEST_K)
 
     @property

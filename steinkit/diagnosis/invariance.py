@@ -16,7 +16,7 @@ quantiles, and let c be z clipped to [-3, 3]. The functions are
     location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,
     and the log density, clipped to five standard deviations about its median.
 
-**The Markov kernel** (`steinkit.diagnosis.exact_moves`) consists of a transition of Hamiltonian Monte Carlo, four
+**The Markov kernel** (`steinkit.diagnosis.exact_moves`) consists of a Hamiltonian Monte Carlo transition, four
 random-scale Metropolis moves, and, for hierarchical structures, two group-scale moves. Hamiltonian Monte Carlo is
 omitted if the target has no gradient or no log density. f(y) is averaged over the second half of the transitions, which
 reduces the variance of D if the kernel mixes fast.
@@ -72,16 +72,16 @@ from steinkit.text import compact, probability
 from steinkit.units import require_variation
 
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
-"""Number of transitions before each analysis, and the share of the level for this analysis."""
+"""Number of transitions before each analysis, and the fraction of the level that the analysis uses."""
 
 _CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second number
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call that computes autocorrelation times
+_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call when autocorrelation times are computed
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and number of moved draws
 _SECONDS = 10.0  # default time limit for evaluating the density
 _PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
-_PROBED, _MANY = 64, 16  # number of draws for timing the density, and the factor for a second timing
+_PROBED, _MANY = 64, 16  # number of draws used to time the density, and the factor for a second measurement
 _SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second timing
 _EDGE = 0.005  # the support has an edge if more than this fraction of small moves reaches zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
@@ -91,7 +91,7 @@ _QUADRATURE = 0.1  # largest error of a log ratio
 
 @dataclass(frozen=True, eq=False)
 class InvarianceTest(Result):
-    """Result of a test of draws with an exact Markov kernel.
+    """Result of testing draws with an exact Markov kernel.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class InvarianceTest(Result):
 
     @property
     def has_edge(self) -> bool:
-        """True if the support has an edge near the draws that is not a bound.
+        """True if the support has an edge, other than a bound, near the draws.
 
         Stein's identity does not hold for such a target.
         """
@@ -196,8 +196,8 @@ def invariance_test(
 ) -> InvarianceTest:
     """Test draws by moving them with an exact Markov kernel of the target.
 
-    The moves do not change the distribution of exact draws. The test needs no reference draws, no moments of the target
-    and no smooth density. The test accounts for weights, repeated draws and autocorrelation.
+    The moves do not change the distribution of exact draws. The test does not require reference draws, moments of the
+    target or a smooth density. The test accounts for weights, repeated draws and autocorrelation.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
 def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
     """Return a result without a p-value, but with an estimate of `edge`.
 
-    At most two hundred draws are moved once for this estimate.
+    For this estimate, at most two hundred draws are moved once.
     """
     target, draws = prepared.target, prepared.draws
     if target is None or not target.has_log_density:
@@ -424,7 +424,7 @@ class _Functions:
 
     @classmethod
     def of(cls, cloud: Draws, heights: Floats, has_heights: bool) -> _Functions:
-        """Estimate center and scale from quantiles of the draws."""
+        """Estimate the center and the scale from quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
         middle, scale = robust_units(points, shares)
         first, second = np.triu_indices(points.shape[1], 1)

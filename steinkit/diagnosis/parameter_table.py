@@ -37,7 +37,7 @@ _WEIGHTED = "MCSE, ESS and R-hat are not defined for weighted draws."
 
 @dataclass(frozen=True, eq=False)
 class ParameterTable:
-    """Moments, diagnostics and biases of the parameters of a verdict.
+    """Moments, diagnostics and biases of the parameters in a verdict.
 
     Attributes
     ----------

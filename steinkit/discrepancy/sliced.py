@@ -94,7 +94,7 @@ class Slice(Bracketed):
             return np.asarray(value * pull + np.where(inside == u, derivative, 0.0))
 
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
-        """Return the positions, values and slopes at the nodes and finite bounds."""
+        """Return the positions, values and slopes at the nodes and at finite bounds."""
         nodes, phi, slope = self.positions, self.phi, self.slope
         for end, bound in ((0, self.bounds[0]), (-1, self.bounds[1])):
             if np.isfinite(bound) and nodes[end] != bound:
@@ -323,7 +323,7 @@ def sliced_stein_discrepancy(
 
     The discrepancy is a lower bound on Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it
     does not saturate in high dimensions. The sliced discrepancy decreases as n^(-1/2) with the number n of draws. The
-    time is linear in the number of draws and in the number of coordinates.
+    running time is linear in the number of draws and in the number of coordinates.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settin
 
 _SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST = 5  # largest number of reported directions
-_INTERPRETED = 8e-5  # seconds per draw and direction without compilation
+_INTERPRETED = 8e-5  # seconds per draw and direction, excluding compilation
 
 
 @dataclass(frozen=True, eq=False)

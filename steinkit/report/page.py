@@ -198,7 +198,7 @@ def _visible(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Drawing:
-    """SVG of a figure as a data URL, and its size in CSS pixels."""
+    """Figure as an SVG data URL, with its size in CSS pixels."""
 
     address: str
     width: int
@@ -253,7 +253,7 @@ def as_html(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    """Draw `Result.plot` if it exists and is legible."""
+    """Draw the figure of `Result.plot` if it exists and is legible."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:

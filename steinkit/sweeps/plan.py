@@ -92,7 +92,7 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Target, sampler, settings, seeds and measures of a sweep.
+    """Plan of a sweep: its target, sampler, settings, seeds and measures.
 
     Attributes
     ----------
@@ -184,9 +184,9 @@ def make_plan(
     label: str = "",
     **measure_settings: Any,
 ) -> Plan:
-    """Create the plan for the arguments of `sweep`.
+    """Create a plan from the arguments of `sweep`.
 
-    Relative paths refer to `folder`.
+    Relative paths are resolved against `folder`.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """Identification of modes, and estimation of their masses by bridge sampling.
 
-**Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and from a
-proposal q. Let x_i be draws from p / Z within the region and y_j draws from q, and let l = log p - log q, where p is
-set to zero outside the region. If a fraction s_1 of all the points are draws and s_2 = 1 - s_1 are proposals, log Z is
-the root z of
+**Bridge sampling** estimates the mass Z of a region under an unnormalized density p from draws in the region and draws
+from a proposal q. Let x_i be draws from p / Z within the region and y_j draws from q, and let l = log p - log q, where
+p is set to zero outside the region. If a fraction s_1 of all the points are draws and s_2 = 1 - s_1 are proposals, log
+Z is the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
@@ -14,7 +14,7 @@ q is small. The sum of the relative variances is the relative variance of Z. The
 seven degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The
 halves are then exchanged.
 
-**Groups** are separated by valleys of the density. Draws are split repeatedly until no group has a valley that the
+**Groups** are separated by valleys in the density. Draws are split repeatedly until no group has a valley that the
 scores indicate or a gap that is much wider than the neighboring gaps. Groups are merged if the log density has no
 valley on the line between their densest draws. A t distribution is fitted to each group, and a point belongs to the
 mode with the largest fitted density. These regions partition the space, so their masses are well defined.

@@ -32,7 +32,7 @@ _TURNED = 0.5  # threshold for the mean of (x_j - m_j) s_j: -1 for exact draws, 
 _CLEAR = 4.0  # threshold in standard errors; the mean is noisy if modes are far apart
 _REJECTED = 0.01  # significance level of the joint test of all pairs
 _LARGEST = 1e100  # limit on (x_j - m_j) s_j; squares of scores near a bound may overflow
-_LARGEST_SCORE = 1e140  # limit on scores in units of a coordinate; sums of larger squares may overflow
+_LARGEST_SCORE = 1e140  # limit on scores, in the units of a coordinate; sums of larger squares may overflow
 _WORK = 5e9  # largest value of (draws) x (features)^2 for entropy weights
 
 
@@ -122,7 +122,7 @@ class Quantities:
     def stein_features(self) -> Floats | None:
         """Return the richest feature set at the draws as an array of shape (n, k).
 
-        The result is None if there are too few draws.
+        Returns None if there are too few draws.
         """
         operand = self.operand
         n, sets = len(operand.points), operand.joint_sets()

@@ -58,7 +58,7 @@ target is m = E r_1, and the variance is v = E r_2 - m^2. The influence of a dra
 The error of an estimate is  sqrt(se^2 + s chi^2 V + (range / 2)^2), where se is the standard error of the mean
 influence, corrected for autocorrelation, V is the variance of the influence, and the range is taken over the estimates
 from different feature sets. The term s chi^2 V accounts for the bias that the features do not explain. The standard
-error alone would be far too small for strongly biased draws. A margin of error is twice the error.
+error alone would be far too small for strongly biased draws. The margin of error is twice this error.
 
 - The factor s is 1/4 for small chi^2, where the margin of error equals the bound above. As chi^2 increases, s increases
   to 1 because the lower bound on chi^2 becomes less accurate as the distance from the target grows.
@@ -137,7 +137,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return all feature sets except "chosen" that the draws and the time allow."""
+        """Return all sets except "chosen" that the number of draws and the time allow."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -166,7 +166,7 @@ class Operand:
         return [*found, "chosen"] if self.chosen_fields() else found
 
     def width(self, kind: FeatureSet) -> int:
-        """Return the number of features of a set."""
+        """Return the number of features in a set."""
         dim = self.points.shape[1]
         return width_of("affine", dim) + self.chosen_fields() if kind == "chosen" else width_of(kind, dim)
 
@@ -282,7 +282,7 @@ _OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, to limit 
 
 
 def _folds(draws: Draws) -> Integers:
-    """Return the fold of each draw, 0 or 1.
+    """Return the fold (0 or 1) of each draw.
 
     A fold consists of blocks within chains and does not depend on the order of the chains.
     """
@@ -433,8 +433,8 @@ _DRAWS_PER_FEATURE = 8  # smallest number for degree four; with fewer draws, the
 def chi_square(operand: Operand) -> float:
     """Return an estimated lower bound on chi^2(P | Q) from several feature sets.
 
-    The result is the largest bound from these sets. Features of degree four detect draws with the means and standard
-    deviations of the target but a different shape.
+    The result is the largest bound from these sets. Features of degree four detect draws that have the means and
+    standard deviations of the target but a different shape.
     """
     n, dim = operand.points.shape
     joint = operand.joint_sets()
@@ -530,7 +530,7 @@ def _tilted(logarithms: Floats) -> Floats:
 
 _LEAST_VARIANCE = 1e-6  # smallest variance of a quantity under the target, relative to its variance in the draws
 _SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # s = 0.25 + 2.5 chi^2, capped at 1
-_TIMES = 64  # number of functions per call that computes autocorrelation times
+_TIMES = 64  # number of functions per call when autocorrelation times are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,7 +555,7 @@ class Estimates:
     explained: Floats
 
     def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
-        """Add, in quadrature, the errors and the changes in means and log sds."""
+        """Add the errors and the changes in means and log sds in quadrature."""
         return replace(
             self,
             mean_error=np.hypot(self.mean_error, mean_change / self.sd),
@@ -621,7 +621,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of each column's finite values, or infinity without any."""
+    """Return the range of finite values in each column, or infinity if none exist."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

@@ -146,7 +146,7 @@ class KernelSteinDiscrepancy(BracketResult):
 
     @property
     def full_title(self) -> str:
-        """Title with the statistic."""
+        """Title that includes the name of the statistic."""
         return f"{'squared ' if self.squared else ''}{self.title} ({self.statistic.upper()}-statistic)"
 
     def _more(self) -> list[str]:
@@ -180,8 +180,8 @@ def kernel_stein_discrepancy(
 ) -> KernelSteinDiscrepancy:
     """Compute the kernel Stein discrepancy of a sample.
 
-    The time is O(n^2 d), and the memory is O(n d). For an operator with a full covariance matrix, the time is O(n^2
-    d^2), and the memory is O(n d^2).
+    The running time is O(n^2 d), and the memory use is O(n d). For an operator with a full covariance matrix, the
+    running time is O(n^2 d^2), and the memory use is O(n d^2).
 
     Parameters
     ----------
@@ -347,8 +347,8 @@ def thin(
     """Select m draws that represent the target by Stein thinning.
 
     Thinning reduces bias and removes burn-in to the extent that the draws allow. Thinning does not correct the weights
-    of distant modes because the discrepancy does not detect errors in these weights. The time is O(n m d), and the
-    memory is O(n d).
+    of distant modes because the discrepancy does not detect errors in these weights. The running time is O(n m d), and
+    the memory use is O(n d).
 
     Parameters
     ----------

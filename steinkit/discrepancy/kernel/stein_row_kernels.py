@@ -117,7 +117,8 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
 
     For full matrices a, the functions work on whole arrays and are not compiled.
 
-    Numba's cache identifies the returned functions by two variables, the name of `radial` and its code in `edition`.
+    In Numba's cache, the returned functions are identified by the name of `radial` and by the checksum `edition` of its
+    code.
     """
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
     if is_full:

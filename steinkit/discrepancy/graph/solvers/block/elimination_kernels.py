@@ -102,7 +102,7 @@ def column_structures(starts, neighbours, order):  # type: ignore[no-untyped-def
 def _note(i, j, seen, rows, end, lowest):  # type: ignore[no-untyped-def]
     """Add row i to column j unless it is present.
 
-    Return the end of the rows and the smallest row.
+    Return the end index of the rows and the smallest row index.
     """
     if i > j and seen[i] != j:
         seen[i] = j

@@ -160,17 +160,17 @@ def whole(value: Any, name: str, least: int) -> int:
 
 
 def positive(value: Any, name: str) -> float:
-    """Convert an argument to a positive finite float; raise UsageError if invalid."""
+    """Convert an argument to a positive finite float, or raise UsageError."""
     return number(value, name, lambda x: 0.0 < x < np.inf, "positive and finite")
 
 
 def share(value: Any, name: str) -> float:
-    """Convert an argument to a float in [0, 1]; raise UsageError if invalid."""
+    """Convert an argument to a float in [0, 1], or raise UsageError."""
     return number(value, name, lambda x: 0.0 <= x <= 1.0, "in [0, 1]")
 
 
 def number(value: Any, name: str, allowed: Callable[[float], bool], expected: str) -> float:
-    """Convert an argument to an allowed float; raise UsageError if invalid."""
+    """Convert an argument to a float, or raise UsageError if it is not allowed."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     try:

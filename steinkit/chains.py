@@ -16,10 +16,10 @@ the minimum of the terms up to it. The lower bound on :math:`\tau` limits the ES
 as :math:`\sqrt{(m - 1) / m + B / W}`.
 
 Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
-among the N draws of all half chains. Both diagnostics are therefore defined for infinite variances. To detect chains
-that differ only in spread, R-hat is also computed from distances to the median, and the larger value is reported. Tail
-ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean is sd /
-sqrt(ESS), where the ESS is computed from the original draws.
+among the N draws of all half chains. Both diagnostics are therefore defined for distributions with infinite variance.
+To detect chains that differ only in spread, R-hat is also computed from distances to the median, and the larger value
+is reported. Tail ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean
+is sd / sqrt(ESS), where the ESS is computed from the original draws.
 
 These diagnostics cannot detect bias. A sampler that converges quickly to an incorrect distribution has a large ESS and
 an R-hat of 1.
@@ -52,7 +52,7 @@ from steinkit.sample import Floats, Integers, Sample, split_chains
 from steinkit.text import Table, compact, sentence
 
 LOW_BFMI = 0.3
-"""Threshold of the E-BFMI. A chain with a lower value explores the tails of the target slowly."""
+"""Threshold for the E-BFMI. A chain with a lower value explores the tails of the target slowly."""
 
 _COLUMNS = {
     "mean": "mean",
@@ -68,7 +68,7 @@ _MEANING = (
 )
 _MIXED = 1.01  # largest R-hat for chains that are considered mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size for chains that are considered mixed
-_FEWEST = 4  # smallest number of draws per chain that gives half chains a variance
+_FEWEST = 4  # smallest number of draws per chain for which half chains have a variance
 _TAILS = (0.05, 0.95)
 _STILL = 1e-15  # scaled draws with a smaller range are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
@@ -129,7 +129,7 @@ class ChainDiagnostics(Measurement):
     def common(self) -> Floats:
         """Array of shape (n_chains, n_draws, d) with the draws used for the diagnostics.
 
-        All chains are cut to the length of the shortest one.
+        All chains are truncated to the length of the shortest one.
         """
         chains, _ = split_chains(self.sample)
         shortest = min(map(len, chains))

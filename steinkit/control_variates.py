@@ -1,4 +1,4 @@
-"""Score estimation from batches of data with control variates.
+"""Control-variate estimation of scores from batches of data.
 
 Let rho be the prior density, g_i the gradient of the log likelihood of data point i, c the mean of the draws, and
 D_i(v) the derivative of g_i at c along v. For each draw x, let B be a new batch of b of the N data points. The
@@ -24,16 +24,16 @@ from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.target import Seed
 
-_STEP = 1e-4  # step for central differences, in units of the sds of the draws or their distances from the mean
+_STEP = 1e-4  # step of the central differences, relative to the sds of the draws or their distances from the mean
 _GATHERED_FLOATS = 1 << 20  # number of data values gathered at once
 _LARGE = 300  # largest dimension for the second-order expansion; it requires 2 d passes over the data
-_WARN, _REFUSE = 0.1, 0.5  # fractions of noise in the variance of a score that cause a warning and an error
+_WARN, _REFUSE = 0.1, 0.5  # noise as a fraction of a score's variance: thresholds for a warning and for an error
 
 
 def stochastic_scores(
     draws: DrawsLike, posterior: Posterior, *, batch: int = 10, order: int | None = None, rng: Seed = 0
 ) -> Sample:
-    """Estimate the scores of draws from batches of data with control variates.
+    """Use control variates to estimate the scores of draws from batches of data.
 
     The result can be used like any sample with scores, for example in ``sk.verdict(scored)``. The noise in the scores
     has mean zero and is included in the standard errors of tests.

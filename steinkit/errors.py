@@ -75,7 +75,7 @@ class SteinkitError(Exception):
 
 
 class UsageError(SteinkitError, ValueError):
-    """Error raised if an argument or option is invalid.
+    """Error raised when an argument or option is invalid.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class UsageError(SteinkitError, ValueError):
 
 
 class MissingDependencyError(SteinkitError, ImportError):
-    """Error raised if an optional package is required but not installed.
+    """Error raised when an optional package is required but not installed.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class MissingDependencyError(SteinkitError, ImportError):
 
 
 class InputError(SteinkitError, ValueError):
-    """Error raised if data are missing or invalid.
+    """Error raised when data are missing or invalid.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class InputError(SteinkitError, ValueError):
 
 
 class OutputError(SteinkitError, OSError):
-    """Error raised if a result could not be written to a file.
+    """Error raised when a result could not be written to a file.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class OutputError(SteinkitError, OSError):
 
 
 class SolverError(SteinkitError, RuntimeError):
-    """Error raised if no solver certified a result to within 10 %.
+    """Error raised when no solver certified a result to within 10 %.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class SolverError(SteinkitError, RuntimeError):
 
 
 class TimeLimitError(SolverError):
-    """Error raised if a time limit was exceeded.
+    """Error raised when a time limit is exceeded.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class TimeLimitError(SolverError):
 
 
 class CrossedBracketError(SteinkitError, RuntimeError):
-    """Error raised if a lower bound exceeds an upper bound.
+    """Error raised when a lower bound exceeds an upper bound.
 
     This error means that one of the two bounds is incorrect, which is a bug in steinkit. The class is not derived from
     `SolverError` because code that continues after a `SolverError` must not ignore this error.
@@ -377,7 +377,7 @@ def about(subject: str, message: str) -> str:
 
 
 def reservations(messages: Iterable[str]) -> str:
-    """Return the number of cautions among messages as text for a repr."""
+    """Count the cautions among messages, and return the count as text for a repr."""
     found = sum(isinstance(each, Caution) for each in messages)
     return f", {found} warning{'s' * (found > 1)}" if found else ""
 
@@ -434,4 +434,4 @@ def imported(module: str, package: str, extra: str) -> Any:
 
 
 class AbandonedWork(KeyboardInterrupt):
-    """Exception raised if the user interrupts a thread that cannot be stopped."""
+    """Exception raised when the user interrupts a thread that cannot be stopped."""

@@ -187,7 +187,7 @@ class Result(Displayed):
 
 @dataclass(frozen=True)
 class Origin:
-    """Files, target and command of a result obtained on the command line.
+    """Files, target and command that produced a result on the command line.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class Origin:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Files, version and command as pairs of a term and a value."""
+        """Files, version and command as (term, value) pairs."""
         files = ", ".join(self.files)
         return ("files", files), ("steinkit", self.version), ("command", shlex.join(["steinkit", *self.command]))
 
@@ -290,7 +290,7 @@ def _brief(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """Part of the text in a result.
+    """Statement that forms part of the text of a result.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
 
 
 UNVISITED = "A Stein discrepancy cannot detect a mode if there are no draws near the mode."
-"""Limitation of every Stein discrepancy."""
+"""Limitation that applies to every Stein discrepancy."""
 
 REJECTED = "These draws do not come from the target"
 UNSUSPECTED = "No bias found"
@@ -360,7 +360,7 @@ UNTESTED = "The draws could not be tested"
 Claim = Literal["proved", "found", "estimated"]
 """Basis of a bracket.
 
-A "proved" bracket accounts for rounding errors. A "found" bracket partly relies on an extrapolation or an assumption.
+A "proved" bracket accounts for rounding errors. A "found" bracket relies in part on an extrapolation or an assumption.
 An "estimated" value has no bracket.
 """
 

@@ -1,7 +1,7 @@
 """Formatting of numbers, names, settings, paragraphs and tables.
 
 In files, pipes, pages and notebooks, lines have at most 100 characters. On a terminal, lines are wrapped to the
-terminal width, which the command line sets with `on_screen`.
+terminal width. The command line sets this width with `on_screen`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _digits(lower: float, upper: float) -> int:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    """Format a number to significant digits, rounded in the given direction."""
+    """Format a number to significant digits, rounding it in the given direction."""
     return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"
 
 
@@ -152,7 +152,7 @@ def seeds_label(seeds: Sequence[int]) -> str:
 
 
 def units_label(units: Mapping[str, Any] | None) -> str:
-    """Format `Units.document` for a table; empty for None."""
+    """Format `Units.document` for a table, or return an empty string for None."""
     if units is None:
         return ""
     if units["kind"] == "raw":
@@ -162,7 +162,7 @@ def units_label(units: Mapping[str, Any] | None) -> str:
 
 
 def units_sentence(units: Mapping[str, Any] | None) -> str:
-    """Format `Units.document` as a sentence; empty for None."""
+    """Format `Units.document` as a sentence, or return an empty string for None."""
     label = units_label(units)
     if not label:
         return ""
@@ -177,7 +177,7 @@ def files_label(files: Sequence[str]) -> str:
 
 
 _WIDTH = 100
-_NARROWEST = 40  # smallest width of a terminal, in characters
+_NARROWEST = 40  # smallest terminal width, in characters
 _screen: ContextVar[int | None] = ContextVar("width of the screen", default=None)
 
 

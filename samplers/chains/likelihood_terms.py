@@ -62,7 +62,7 @@ class PosteriorModel:
     def log_likelihoods(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
         """Compute the log likelihoods of one batch per chain.
 
-        Batches of shape (n, b, ...) and states of shape (n, d) give values of shape (n, b).
+        For batches of shape (n, b, ...) and states of shape (n, d), the values have shape (n, b).
         """
         return self._by_chain("log_likelihood", thetas, batches, batches[0].shape[:2])
 
@@ -111,7 +111,7 @@ class PosteriorModel:
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
         """Evaluate a function for each chain.
 
-        The version of the function for many chains is used if available.
+        The many-chain version of the function is used if available.
         """
         many, single = getattr(self.posterior, f"{name}_many"), getattr(self.posterior, name)
         if many is not None:

@@ -18,10 +18,10 @@ Each line is invertible, so the map from p to the result q is one to one. This m
 on digits instead of bits (Black and Rogaway 2002). If q >= N, the transformation is repeated until q < N, which makes
 the map a permutation of the positions 0, ..., N - 1. With side = ceil(sqrt(N)), repetitions are rare.
 
-The number of lines was chosen experimentally. The experiment used sorted data with N = 33,600 and sections that contain
-half of the data. The variability of the sections of an order was compared with the variability of random samples. The
-ratio of the variabilities is up to 60 with two lines and up to 1.3 with four lines. With six lines, no difference was
-found in 20,000 orders.
+The number of lines was chosen experimentally. The experiment used sorted data with N = 33,600 and sections that
+contained half of the data. The variability of sections of an order was compared with that of random samples. The ratio
+of the variabilities is up to 60 with two lines and up to 1.3 with four lines. With six lines, no difference was found
+in 20,000 orders.
 
 References
 ----------

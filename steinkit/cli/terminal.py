@@ -47,7 +47,7 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
 
 
 def is_device(path: str) -> bool:
-    """Return True if a path is a device or a pipe, regardless of its ending."""
+    """Return True if a path is a device or a pipe, regardless of its file extension."""
     return Path(path).exists() and not Path(path).is_file()
 
 
@@ -59,7 +59,7 @@ def say(text: str) -> None:
     try:
         click.echo(printable(text, lines=True))
     except BrokenPipeError:
-        sys.stdout = None  # otherwise, Python flushes it at exit
+        sys.stdout = None  # otherwise, Python flushes the stream at exit
     except OSError as error:
         sys.stdout = None
         raise OutputError(f"standard output cannot be written: {error.strerror or error}") from None
@@ -86,9 +86,9 @@ def say_aside(text: str) -> None:
 
 
 def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
-    """Suggest a command, unless JSON was printed.
+    """Suggest a command unless JSON was printed.
 
-    The words exclude the name of the program.
+    These words do not include the name of the program.
     """
     if not json_output:
         say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
@@ -101,7 +101,7 @@ def target_words(target: str | None, options: Mapping[str, str]) -> list[str]:
 
 
 def apart_from_results() -> contextlib.AbstractContextManager[object]:
-    """Redirect output of the user's code to standard error."""
+    """Redirect the output of user code to standard error."""
     return contextlib.redirect_stdout(sys.stderr)
 
 
@@ -130,7 +130,8 @@ def heeded_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first Ctrl-C, and end the process at the second.
 
     A second KeyboardInterrupt would leave solvers running during interpreter shutdown, which would abort the process.
-    The process also ends if the first one is raised in a callback of C code, because such a callback would discard it.
+    The process also ends if the first KeyboardInterrupt is raised in a callback from C code because such a callback
+    would discard the exception.
     """
     interrupted = False
 

@@ -9,8 +9,8 @@ The R packages posterior, cmdstanr and tidybayes number the draws in the columns
 ``write.csv`` writes row names to an unnamed first column, which pandas calls ``Unnamed: 0``. Tables from other programs
 are described in `programs`.
 
-To prevent the loss of weights, a column with a name such as ``w`` or ``logwt`` raises an error unless the user states
-whether the column contains the weights.
+To prevent weights from being lost, an error is raised for a column with a name such as ``w`` or ``logwt`` unless the
+user states whether the column contains the weights.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def _is_logarithmic(name: str) -> bool:
 
 
 def weights_from(values: NDArray[Any], name: str, source: str, *, is_told: bool = False) -> NDArray[Any]:
-    """Return the weights in a column, after exponentiating log weights.
+    """Return the weights in a column; log weights are exponentiated.
 
     Exponentiated weights are scaled to a maximum of 1, and weights below 1e-100 are set to 0. A warning is issued when
     log weights are exponentiated, unless ``is_told`` is true.
@@ -446,7 +446,7 @@ def first_repeated(names: Sequence[str]) -> str | None:
 
 
 def unnamed_column(source: str, position: int) -> InputError:
-    """Return the error for an unnamed column at a position, counted from 0."""
+    """Return the error for an unnamed column at a position counted from 0."""
     return InputError(
         f"{source}: column {position + 1} has no name; name it, or write the file without row names (pandas: "
         "index=False, R: row.names=FALSE). Row names are recognized only if they are in the first column and are "

@@ -32,7 +32,7 @@ from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn
 from steinkit.sample import PER_DRAW, Floats, Sample, default_names, rectangle_of
 
 DrawsLike: TypeAlias = Any
-"""Input of `as_sample`: a Sample, array_like, or an object from another package."""
+"""Input accepted by `as_sample`: a Sample, an array_like or an object from another package."""
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 _CORRELATED = 5.0  # neighbors are dependent if their correlation exceeds this number of standard errors
@@ -144,7 +144,7 @@ def _read(
     if group != "posterior" and not objects.is_tree(draws):
         raise UsageError(f"group= requires an InferenceData or DataTree; got {kind}")
     if not isinstance(draws, Sample | np.ndarray):
-        for method in ("to_sample", "draws_pd"):  # results of steinkit samplers, and CmdStanPy fits
+        for method in ("to_sample", "draws_pd"):  # results from steinkit samplers, and CmdStanPy fits
             draws = getattr(draws, method)() if callable(getattr(draws, method, None)) else draws
         if objects.is_xarray(draws):
             draws = objects.from_xarray(draws, group)
@@ -351,9 +351,9 @@ def require_chains_lead(array: NDArray[Any], what: str) -> None:
 
 
 def _autocorrelation(values: Floats) -> float:
-    """Return the correlation of neighbors along the first axis.
+    """Return the correlation between neighbors along the first axis.
 
-    The result is the maximum over the last axis.
+    The maximum over the last axis is returned.
     """
     deviations = values - values.mean(axis=(0, 1))
     squares = (deviations**2).sum(axis=(0, 1))
@@ -396,7 +396,7 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
     """Return the columns and the index levels of a data frame by name.
 
     Columns named 0, 1, ... receive default names. Raises InputError if the index has levels other than ``chain`` and
-    ``draw`` because there are then several rows per draw.
+    ``draw`` because each draw would then have several rows.
     """
     given = list(frame.columns)
     is_labelled = "labels" in getattr(frame.columns, "names", ())  # anesthetic adds plot labels

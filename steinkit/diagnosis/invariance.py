@@ -25,9 +25,9 @@ reduces the variance of D if the kernel mixes fast.
 observation. The variance of the mean of D accounts for the autocorrelation within chains. The p-value is computed from
 Student's t distribution, with a Bonferroni correction for the functions and the analyses.
 
-**Three analyses**, after 4, 12 and 36 transitions, have the shares 0.1, 0.6 and 0.3 of the level. The test stops after
-the first analysis if its p-value is below 0.00001, and after the second analysis unless its p-value is between 0.00001
-and 0.15.
+**Three analyses**, after 4, 12 and 36 transitions, use the fractions 0.1, 0.6 and 0.3 of the level. The test stops
+after the first analysis if its p-value is below 0.00001, and after the second analysis unless its p-value is between
+0.00001 and 0.15.
 
 References
 ----------
@@ -74,7 +74,7 @@ from steinkit.units import require_variation
 _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 """Number of transitions before each analysis, and the fraction of the level that the analysis uses."""
 
-_CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first or above the second number
+_CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first number or above the second
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call when autocorrelation times are computed
@@ -82,8 +82,8 @@ _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size 
 _SECONDS = 10.0  # default time limit for evaluating the density
 _PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
 _PROBED, _MANY = 64, 16  # number of draws used to time the density, and the factor for a second measurement
-_SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second timing
-_EDGE = 0.005  # the support has an edge if more than this fraction of small moves reaches zero density
+_SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second measurement
+_EDGE = 0.005  # the support has an edge if more than this fraction of small moves ends at zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
 _PROBED_FOR_EDGE = 200  # number of draws that are moved once to detect an edge if the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
@@ -194,7 +194,7 @@ def invariance_test(
     max_seconds: float | None = None,
     rng: Seed = 0,
 ) -> InvarianceTest:
-    """Test draws by moving them with an exact Markov kernel of the target.
+    """Test draws by moving them with an exact Markov kernel for the target.
 
     The moves do not change the distribution of exact draws. The test does not require reference draws, moments of the
     target or a smooth density. The test accounts for weights, repeated draws and autocorrelation.
@@ -386,7 +386,7 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
 
 
 def _unsuited(density: Density, start: State, directions: Floats) -> str:
-    """Return the reason why scores cannot be integrated along moves, if any."""
+    """Return the reason, if any, why scores cannot be integrated along moves."""
     some = State(start.points[:_PROBED], start.log_density[:_PROBED])
     there = some.points + directions[np.arange(len(some.points)) % len(directions)]
     rough, fine = density.at(some, there), density.at(some, there, nodes=3 * NODES)

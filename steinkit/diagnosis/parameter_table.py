@@ -114,7 +114,7 @@ class ParameterTable:
         return sentences
 
     def rows(self) -> list[dict[str, object]]:
-        """Return one document per row for JSON, with null for unknown values."""
+        """Return one JSON document per row, with null for unknown values."""
         table = zip(*(each.tolist() for each in self.columns.values()), strict=True)
         rows = zip(self.names, table, strict=True)
         return [in_json({"name": name, **dict(zip(self.columns, row, strict=True))}) for name, row in rows]

@@ -49,7 +49,7 @@ _REGIONS = ("at the low end", "in the middle", "at the high end")
 
 @dataclass(frozen=True, eq=False)
 class Slice(Bracketed):
-    """Solved program of one direction.
+    """Solved program for one direction.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Slice(Bracketed):
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def test_function(self, points: Floats, scores: Floats) -> Floats:
-        """Compute the test function h at points with given scores.
+        """Compute the test function h at the given points from their scores.
 
         The arrays have shape (m, d), and the result has shape (m,), in the units of the slice.
 
@@ -116,12 +116,12 @@ def solve_slice(
     stein_factors: tuple[float, float, float],
     tolerance: float,
 ) -> Slice:
-    """Solve the program of a direction.
+    """Solve the program for one direction.
 
-    The bracket is proved for coordinates.
+    The bracket is proved if the direction is a coordinate axis.
 
-    Relative to the means, the rounding error is one unit roundoff for a mean of s.w and two for its weight. Relative to
-    the sum of |s.w|, rounding errors change sums over draws by `double_double.ROUNDING`.
+    The relative rounding error is one unit roundoff for a mean of s.w and two for its weight. The rounding error
+    of sums over draws, relative to the sum of |s.w|, is `double_double.ROUNDING`.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:
-    """Return the distinct u, sorted, with their weights and their means of s.w.
+    """Return the sorted distinct values of u, with the weights and the means of s.w.
 
     The means remain accurate if their terms nearly cancel.
     """
@@ -283,7 +283,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h over three regions of each coordinate, an array of shape (d, 3).
+        """Array of shape (d, 3) with the means of h over three regions of each coordinate.
 
         The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """

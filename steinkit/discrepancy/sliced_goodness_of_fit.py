@@ -9,9 +9,9 @@ is
 
     z = (z_1 + z_2) / sqrt(3).
 
-The same bias is learned from both halves, so z_1 and z_2 are positively dependent. Dividing by sqrt(2) would therefore
-reject exact samples too often. Because phi maximizes h, the test is one-sided. The p-value includes a Bonferroni
-correction for the number of directions.
+The same bias is learned from both halves, so z_1 and z_2 are positively dependent. With the divisor sqrt(2), the test
+would therefore reject exact samples too often. Because phi maximizes h, the test is one-sided. The p-value includes a
+Bonferroni correction for the number of directions.
 
 **Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from the slope between nodes, so
 exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
@@ -67,7 +67,7 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Half of the draws, used for learning functions.
+    """Half of the draws, used to learn functions.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Half:
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, direction: Floats) -> Sequence[Floats]:
-        """Return the distinct u with their means of s.w and their weights.
+        """Return the distinct values of u, with the means of s.w and the weights.
 
         Each weight consists of a high and a low part.
         """
@@ -104,7 +104,7 @@ class Half:
 
 
 def learn(half: Half, direction: Floats, bounds: Floats | None, settings: Settings) -> Slice:
-    """Learn the optimal phi of a direction.
+    """Learn the optimal phi for a direction.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
     """Return h for each of the k directions at each of the n draws.
 
-    The directions of the first half, of shape (k, d), are also returned.
+    The directions of the first half are also returned as an array of shape (k, d).
     """
     from steinkit.runtime.compilation import announced_compilation
 
@@ -330,7 +330,7 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
 def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
     """Return principal axes of the unbounded coordinates, scaled to unit variance.
 
-    The result has no rows if there are fewer than two such coordinates.
+    The array has no rows if there are fewer than two such coordinates.
     """
     if len(free) < 2:
         return np.empty((0, points.shape[1]))
@@ -364,7 +364,7 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
 
 
 def _exponents(values: Floats) -> NDArray[np.int32]:
-    """Return an exponent of two for each row to avoid overflow of the squares.
+    """Return a power-of-two exponent for each row that prevents overflow of squares.
 
     The power of two exceeds all absolute values in the row.
     """

@@ -53,7 +53,7 @@ def write_report(
     title: str | None = None,
     target: Target | str | None = None,
 ) -> None:
-    """Write an HTML page about results.
+    """Write an HTML page that presents results.
 
     The page contains the statements, figures and tables of the results, and the information needed to reproduce them.
 
@@ -143,7 +143,7 @@ def _part(source: Source, target: Target | str | None) -> Part:
 
 
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
-    """Return the target for figures of the draws.
+    """Return the target used in figures of the draws.
 
     User code is executed only if it was passed explicitly.
     """
@@ -189,7 +189,7 @@ def _template(name: str) -> Template:
 
 
 def _visible(value: Any) -> Any:
-    """Escape control characters of a value.
+    """Escape control characters in a value.
 
     The template's own markup is not changed.
     """

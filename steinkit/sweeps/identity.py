@@ -1,4 +1,4 @@
-"""Hashes of targets and samplers that determine which cells can be reused.
+"""Hashes of targets and samplers, used to determine which cells can be reused.
 
 A target is identified by its bounds and names, its data, the contents of the file that defines it, and the values of
 its score and log density at a few fixed points. Values are used instead of code because the behavior of a function

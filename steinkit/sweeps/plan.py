@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def places(self) -> list[Place]:
-        """Index of the setting, and the seed, of every cell."""
+        """Setting index and seed of every cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
     def options(self, setting: int) -> Setting:
@@ -241,7 +241,7 @@ def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
 
 
 def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the given seeds, or the seeds 0, ..., n - 1 for a number n."""
+    """Return the given seeds, or the seeds 0, ..., n - 1 if a number n is given."""
     if not np.iterable(seeds):
         return tuple(range(whole(seeds, "seeds", 1)))
     found = tuple(whole(seed, "every seed", 0) for seed in seeds)

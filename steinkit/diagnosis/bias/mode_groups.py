@@ -14,10 +14,10 @@ q is small. The sum of the relative variances is the relative variance of Z. The
 seven degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The
 halves are then exchanged.
 
-**Groups** are separated by valleys in the density. Draws are split repeatedly until no group has a valley that the
-scores indicate or a gap that is much wider than the neighboring gaps. Groups are merged if the log density has no
-valley on the line between their densest draws. A t distribution is fitted to each group, and a point belongs to the
-mode with the largest fitted density. These regions partition the space, so their masses are well defined.
+**Groups** are separated by valleys in the density. Draws are split repeatedly until no group has a valley indicated by
+the scores or a gap much wider than the neighboring gaps. Groups are merged if the log density has no valley on the line
+between their densest draws. A t distribution is fitted to each group, and a point belongs to the mode with the largest
+fitted density. These regions partition the space, so their masses are well defined.
 
 References
 ----------
@@ -265,7 +265,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to regions, and return each region's draws and the proposals.
+    """Assign draws to regions, and return the draws of each region and the proposals.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Quantities of interest: the coordinates of draws and functions of the draws."""
+"""Quantities of interest: the coordinates and functions of the draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from steinkit.units import require_variation
 from steinkit.user_functions import call_checked
 
 _FEWEST_OF_SLOWEST = 30.0  # smallest number of effective draws in the slowest mixing direction
-_TURNED = 0.5  # threshold for the mean of (x_j - m_j) s_j: -1 for exact draws, 1 for scores of the opposite sign
+_TURNED = 0.5  # largest accepted mean of (x_j - m_j) s_j; it is -1 for exact draws and 1 for scores of opposite sign
 _CLEAR = 4.0  # threshold in standard errors; the mean is noisy if modes are far apart
 _REJECTED = 0.01  # significance level of the joint test of all pairs
 _LARGEST = 1e100  # limit on (x_j - m_j) s_j; squares of scores near a bound may overflow
@@ -137,7 +137,7 @@ class Quantities:
         return None if features is None else entropy_weights(features, self.operand.draws.shares)
 
     def hidden_dependence(self) -> str:
-        """Return why features of individual coordinates do not suffice, or ""."""
+        """Return the reason why per-coordinate features are insufficient, or ""."""
         pairs = "pairs" in self.operand.joint_sets()
         p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
@@ -145,7 +145,7 @@ class Quantities:
         return "many correlations are biased, but there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return why region weights may be biased, and whether the draws split.
+        """Return a reason for possibly biased region weights, and whether the draws split.
 
         Parameters
         ----------

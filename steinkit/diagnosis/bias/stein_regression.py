@@ -427,13 +427,13 @@ def _explained_by_own(
 
 _RIDGE = 0.5  # ridge penalty relative to a feature's variance, divided by (features) / (draws)
 _LEAST = 1e-6
-_DRAWS_PER_FEATURE = 8  # smallest number for degree four; with fewer draws, the result for exact draws may exceed 0.05
+_DRAWS_PER_FEATURE = 8  # smallest number for features of degree four; with fewer, exact draws may give more than 0.05
 
 
 def chi_square(operand: Operand) -> float:
     """Return an estimated lower bound on chi^2(P | Q) from several feature sets.
 
-    The result is the largest bound from these sets. Features of degree four detect draws that have the means and
+    The largest bound among these sets is returned. Features of degree four detect draws that have the means and
     standard deviations of the target but a different shape.
     """
     n, dim = operand.points.shape
@@ -475,7 +475,7 @@ _DECREASE = 1e-4
 
 
 def entropy_weights(features: Floats, shares: Floats) -> Floats:
-    """Return weights with zero feature means that are nearest to the given weights.
+    """Return the weights with zero feature means that are nearest to given weights.
 
     Parameters
     ----------

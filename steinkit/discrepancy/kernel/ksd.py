@@ -61,7 +61,7 @@ from steinkit.units import Units, UnitsLike
 class KernelSteinDiscrepancy(BracketResult):
     """Kernel Stein discrepancy of a sample, with a bracket for rounding errors.
 
-    The n points are the distinct points of the sample, in the order of their first appearance.
+    The n points are the distinct points of the sample, in order of first appearance.
 
     Attributes
     ----------
@@ -450,7 +450,7 @@ def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Float
 def _greedy(stein: SteinKernel, moments: Floats, m: int) -> Integers:
     """Return the indices of the m selected points.
 
-    In case of ties, the first point is selected.
+    If several points are tied, the first one is selected.
     """
     n = len(stein)
     chosen = np.empty(m, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 The operator is T g = <b, g> + <a, grad g>.
 
-For any matrices a and a radial kernel phi(u), with u = |x - y|^2 and r = x - y, the Stein kernel is
+For arbitrary matrices a and a radial kernel phi(u), with u = |x - y|^2 and r = x - y, the Stein kernel is
 
     k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
                - 4 phi''(u) <a(x) r, a(y) r>,
@@ -16,10 +16,10 @@ d, n), with a_jk in row d j + k. In this module, an operator is represented by t
 matrices, the code is compiled for each family of base kernels on first use, with the family's function `radial` in the
 innermost loop.
 
-Before the code is compiled, small samples are processed by equivalent functions on whole arrays. All sums are computed
-in the same order. The coordinates are added one by one, and the points from left to right, as in NumPy's cumulative
-sums. The results are bit-for-bit identical for base kernels that consist of roots and quotients, which the verdict
-uses. For powers and exponentials, the results may differ in the last bit.
+Before the code is compiled, small samples are processed by equivalent functions that operate on whole arrays. All sums
+are computed in the same order. The coordinates are added one by one, and the points from left to right, as in NumPy's
+cumulative sums. The results are bit-for-bit identical for base kernels that consist of roots and quotients, such as
+those in the verdict. For powers and exponentials, the results may differ in the last bit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _add_on_arrays(
     step: int,
     sums: Floats,
 ) -> None:
-    """Add the terms of pairs of points to the sums of both points.
+    """Add the term of each pair of points to the sums of both points.
 
     The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
     """
@@ -142,12 +142,12 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
     def add_rows(
         parameters: tuple[float, ...], form: Form, weights: Floats, first: int, last: int, step: int, sums: Floats
     ) -> None:
-        """Add the terms of pairs of points to the sums of both points.
+        """Add the term of each pair of points to the sums of both points.
 
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 
-        Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. All rows process one block of points
-        before the next block, so each block is read from memory only once.
+        Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. Each block of points is processed
+        for all rows before the next block, and is therefore read from memory only once.
         """
         assert edition >= 0  # this variable identifies the code of `radial`
         n = form[0].shape[1]

@@ -17,7 +17,7 @@ from steinkit.sample import Floats
 
 TINY = 1e-300
 RESOLVED = 1e-9
-"""Slacks above this value are recomputed from the row value, which stops the accumulation of rounding errors."""
+"""Slacks above this value are recomputed from the row value to prevent rounding errors from accumulating."""
 _NEARLY = 1.0 - 1e-12  # differs from 1 by more than the rounding error of a product or quotient
 
 Rows = Sequence[Floats]

@@ -207,8 +207,8 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
 def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
     """Aggregate the edges of the m blocks that end at the nodes `ends`.
 
-    Set `shears` of shape (2, m) to the lengths h and d. Add the coefficients of gamma, Gamma, a and e in the objective
-    to `weights` of shape (4, m).
+    Set `shears` of shape (2, m) to the lengths h and d. Add the objective coefficients of gamma, Gamma, a and e to
+    `weights`, an array of shape (4, m).
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0

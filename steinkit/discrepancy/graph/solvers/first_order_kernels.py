@@ -1,7 +1,7 @@
 """Compiled passes of the first-order method over the rows of a program.
 
 The program is scaled to max b'y subject to |A y| <= 1 and |y| <= 1. The rows of A are compressed: row i has the entries
-start[i] to start[i + 1] - 1. The module `first_order` describes the method. No function allocates memory.
+start[i] to start[i + 1] - 1. The module `first_order` describes the method. None of these functions allocates memory.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def halpern_steps(
     """Take several reflected Halpern steps.
 
     The step is z <- w (2 z+ - z) + (1 - w) z_0, where z = (y, p), with one weight w per step. Multipliers of rows that
-    never bind remain zero, and these rows are not added to A'p. The steps end if `stop[0]` becomes true.
+    never bind remain zero, and these rows are not added to A'p. The steps end as soon as `stop[0]` is true.
     """
     y, anchor_y, ahead, p, anchor_p, pull = iterates
     one, two = np.float32(1.0), np.float32(2.0)

@@ -1,8 +1,8 @@
 """Compiled kernels for the symbolic Cholesky factorization.
 
-Eliminating a node joins its later neighbors. The parent of a column is its first row below the diagonal. Column j of
-the factor has the later neighbors of node j and the rows of the children of node j [1]_. A column is merged with its
-parent into one front if both have nearly the same rows.
+Eliminating a node connects its later neighbors to each other. The parent of a column is its first row below the
+diagonal. Column j of the factor has the later neighbors of node j and the rows of the children of node j [1]_. A column
+is merged with its parent into one front if both have nearly the same rows.
 
 References
 ----------
@@ -21,7 +21,7 @@ _NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain a
 
 @array_kernel
 def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Compute the symbolic factorization of a graph in an elimination order.
+    """Compute the symbolic factorization of a graph for a given elimination order.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _postorder(parent, column_start):  # type: ignore[no-untyped-def]
 def _merge_columns(parent, count):  # type: ignore[no-untyped-def]
     """Merge each column with its parent if their rows are nearly the same.
 
-    Return the starts of the fronts.
+    Return the first column of each front.
     """
     n = len(parent)
     first = np.zeros(n + 1, np.int64)

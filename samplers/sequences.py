@@ -11,9 +11,9 @@ space is k(x, y) = min(x, y). The mean embedding of the uniform distribution is 
 
 The objective is piecewise quadratic. If exactly c previous points are larger than x, the slope at x is t (1 - x) - c.
 Each piece has its maximum at 1 - c / t. The next point is one of these maxima. The sequence begins with 1, 1/2, 1/3,
-3/4. In case of ties, the smallest point is selected. In this space, the distance between n points and the uniform
-distribution is the L_2 star discrepancy, defined as the square root of the integral of (F_n(x) - x)^2. This discrepancy
-is at least 1 / (2 sqrt(3) n).
+3/4. If several points are tied, the smallest one is selected. In this space, the distance between n points and the
+uniform distribution is the L_2 star discrepancy, defined as the square root of the integral of (F_n(x) - x)^2. This
+discrepancy is at least 1 / (2 sqrt(3) n).
 
 References
 ----------

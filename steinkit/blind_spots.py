@@ -1,4 +1,4 @@
-"""Cautions for samples where the tests have little power.
+"""Cautions for samples for which the tests have little power.
 
 The tests use the standard deviations of the draws as units. The power of the tests is low in three cases: modes are far
 apart, a few draws determine a unit, or there are fewer draws than parameters.
@@ -14,10 +14,10 @@ variance inflation factor) and for a funnel (90). Therefore, a caution is issued
   there are enough draws on both sides;
 - the scores at both ends of the gap point away from the gap, so the density decreases steeply into the gap.
 
-In tails with few draws, all gaps are wide, but the scores at both ends of a gap point towards the mode. Distant modes
+In tails with few draws, all gaps are wide, but the scores at both ends of a gap point toward the mode. Distant modes
 reduce the power substantially. In an experiment with 20 samples of 1000 draws, two modes were too wide by a factor of
-1.2. The moments detected the error in 20 samples if the modes coincided, in 12 if the indicator was 5, and in 3 if it
-was 9.
+1.2. The moments detected the error in 20 samples when the modes coincided, in 12 when the indicator was 5, and in 3
+when it was 9.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SHARE = 0.01  # smallest fraction of the draws on each side
 _AT_AN_END = 3  # number of draws examined at each end of a gap
 _ALONE = 3.0  # smallest ratio of the gap to the range of the draws at either end
 _OUTLYING = 0.5  # largest fraction of a variance that a few points may contribute without a caution
-_OUTLIERS = 0.005  # largest fraction of the points that is considered "a few points"
-_FALL = 10.0  # smallest product of gap and score (for normal modes, twice the decrease of the log density)
+_OUTLIERS = 0.005  # largest fraction of the points that counts as "a few points"
+_FALL = 10.0  # smallest product of gap and score (for normal modes, twice the decrease in the log density)
 
 
 def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[str]:
@@ -70,7 +70,7 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
 
 
 def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
-    """Yield a caution for each parameter with a unit determined by a few draws."""
+    """Yield a caution for each parameter if a few draws determine its unit."""
     shares = points.weights[:, None] * units.points(points.points) ** 2
     order = np.argsort(-shares, axis=0, kind="stable")
     totals = np.cumsum(np.take_along_axis(shares, order, axis=0), axis=0)

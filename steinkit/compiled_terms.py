@@ -1,4 +1,4 @@
-"""Compiled terms of a posterior.
+"""Compiled functions that evaluate the terms of a posterior.
 
 Samplers that run compiled chains call the following functions by address, with one batch of data per call (see
 `steinkit.runtime.function_pointers`):
@@ -10,8 +10,8 @@ Samplers that run compiled chains call the following functions by address, with 
     grad_log_prior(table, theta, total)
 
 The arguments are addresses and integers. ``rows`` is the address of int64 numbers, and all other addresses refer to
-float64 numbers. ``values`` and ``work`` have space for 2 count numbers. The results are stored at the beginning of
-``values``. ``table`` contains the addresses and sizes of the data.
+float64 numbers. ``values`` and ``work`` each have space for ``2 * count`` numbers. The results are stored at the
+beginning of ``values``. ``table`` contains the addresses and sizes of the data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws of a scored sample in the order of their chains.
+"""Draws of a scored sample, ordered by chain.
 
 Tests and standard errors use this order.
 
@@ -17,7 +17,7 @@ and are randomly permuted:
   deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
   mean. Since the likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw. The
   largest decrease gives an estimate of 1 / N.
-- After resampling, a point may occur again after other points. The repetitions of each point are merged into one draw
+- After resampling, a point may recur after other points. The repetitions of each point are merged into one draw
   with their total weight, and Kish's effective sample size accounts for the loss of precision. Repetitions due to
   rejected proposals are consecutive and are not affected.
 
@@ -45,15 +45,15 @@ from steinkit.units import Units
 
 _FEWEST = 4  # smallest number of draws in a chain that is split into halves
 _SORTED = 0.25  # largest fraction of direction changes in sorted weights; this fraction is at least 1/2 in chains
-_CLEARLY = 1.0  # smallest increase and smallest decrease of log weights in nested sampling
-_REPEATED = 0.03  # largest fraction of draws that may occur again after other draws
-_BY_CHANCE = 4.0  # largest ratio of repeats to their expected number under rounding
+_CLEARLY = 1.0  # smallest increase and smallest decrease in the log weights from nested sampling
+_REPEATED = 0.03  # largest fraction of draws that may recur after other draws
+_BY_CHANCE = 4.0  # largest ratio of repeats to the number expected from rounding
 _COLLISION = 0.2821  # probability that two normal draws round to the same value, divided by (rounding unit) / sd
-_FINEST = 1e-6  # smaller rounding units, relative to the sd, are due to floating-point arithmetic
+_FINEST = 1e-6  # rounding units below this fraction of the sd are attributed to floating-point arithmetic
 _QUARTILES = 1.349  # interquartile range of a normal distribution, in standard deviations
 _SOME = 1000  # approximate number of draws examined for rounding (up to a factor of two)
 _LATTICE = 1e-3  # tolerance for integer multiples of a unit
-_COARSE = 0.05  # larger rounding units, relative to the sd, are reported
+_COARSE = 0.05  # rounding units above this fraction of the sd are reported
 FEW_EFFECTIVE = 100.0  # with fewer effective draws, tests reject exact draws too often
 
 
@@ -141,7 +141,7 @@ class Draws:
         )
 
     def in_units(self, units: Units) -> Draws:
-        """Return the draws in other units."""
+        """Return the draws converted to other units."""
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
     def by_chain(self) -> Iterator[tuple[int, Draws]]:
@@ -165,12 +165,12 @@ class Draws:
 
     @cached_property
     def chains(self) -> tuple[slice, ...]:
-        """Range of the draws of each chain."""
+        """Range of draws in each chain."""
         return _slices(self.chain)
 
     @cached_property
     def halves(self) -> tuple[Integers, Integers]:
-        """Rows of the first and the second halves of all chains.
+        """Rows in the first and second halves of all chains.
 
         A chain that is too short to split is assigned to one of the halves.
         """
@@ -206,7 +206,7 @@ class Draws:
         return rounding_units(self.points)
 
     def unrounded(self, bounds: Floats | None) -> Floats:
-        """Return random points within the bounds that would be rounded to the draws."""
+        """Return random points within the bounds that round to the draws."""
         if not self.rounding.any():
             return self.points
         offsets = np.random.default_rng(0).random(self.points.shape) - 0.5
@@ -220,7 +220,7 @@ class Draws:
 
     @cached_property
     def of_slowest_change(self) -> float:
-        """Effective sample size of the slowest of several functions.
+        """Effective sample size of the function with the slowest mixing.
 
         The functions are the coordinates, the squares of coordinates and principal components, and the functions in
         `slowest_change`. The squares are required for Hamiltonian Monte Carlo. If the trajectory length is half a
@@ -257,7 +257,7 @@ class Draws:
 
 
 def _slices(chain: Integers) -> tuple[slice, ...]:
-    """Return the range of draws of each chain, determined from the labels."""
+    """Return the range of draws in each chain, as determined by the labels."""
     starts = [0, *(1 + np.flatnonzero(np.diff(chain))).tolist(), len(chain)]
     return tuple(slice(*ends) for ends in pairwise(starts))
 
@@ -296,7 +296,7 @@ def _are_sorted(shares: Floats) -> bool:
 
 
 def _shrinkage(logarithms: Floats) -> float:
-    """Return the largest decrease of log weights per draw, or 0 without an increase."""
+    """Return the largest decrease in log weight per draw, or 0 if there is no peak."""
     peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0

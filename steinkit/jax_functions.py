@@ -1,8 +1,8 @@
 """Conversion of JAX functions to vectorized functions in double precision.
 
-Functions of a vector or a pytree are converted to functions that accept an array of shape (n, d). A pytree of arrays
-corresponds to the vector of the entries of its leaves, in JAX order (the keys of a dict are sorted) and in C order
-within each leaf. JAX is imported on first use.
+Functions of a vector or a pytree are converted to functions that accept an array of shape (n, d). A pytree of arrays is
+flattened to a vector that contains the entries of its leaves, in JAX order (dict keys are sorted) and in C order within
+each leaf. JAX is imported on first use.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def likelihood_forms(term: Callable[..., Any], arrays: int) -> tuple[Callable[..
     def weighted_sum(theta: Any, weights: Any, *rows: Any) -> Any:
         return (weights * over_rows(theta, *rows)).sum()
 
-    axes = {True: (None,) * arrays, False: (0,) * arrays}  # the keys are True if all states share one batch
+    axes = {True: (None,) * arrays, False: (0,) * arrays}  # keyed by whether all the states share one batch
     values = {shared: jax.jit(jax.vmap(over_rows, (0, *of_rows))) for shared, of_rows in axes.items()}
     slope = jax.grad(weighted_sum)
     slopes = {shared: jax.jit(jax.vmap(slope, (0, None, *of_rows))) for shared, of_rows in axes.items()}
@@ -166,13 +166,13 @@ def _constants_explained() -> Iterator[None]:
 
 
 def fresh(arguments: Any) -> Any:
-    """Copy the NumPy arrays in a pytree, because JAX may cache the originals."""
+    """Copy the NumPy arrays in a pytree because JAX may cache the originals."""
     return jax_module().tree_util.tree_map(lambda x: x.copy() if type(x) is np.ndarray else x, arguments)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCoordinates:
-    """Mapping between a pytree of arrays and the vector of their entries.
+    """Mapping between a pytree of arrays and a vector of the array entries.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class TreeCoordinates:
 def in_coordinates(
     like: Any, dim: int | None, names: Sequence[str] | None, *functions: Callable[..., Any]
 ) -> tuple[int | None, Sequence[str] | None, tuple[Callable[..., Any], ...]]:
-    """Return the dimension, the names and the functions of vectors."""
+    """Return the dimension and names, and convert the functions to accept vectors."""
     if like is None:
         return dim, names, functions
     tree = TreeCoordinates.of(like)

@@ -64,7 +64,7 @@ class Units(Brief):
 
     @classmethod
     def of(cls, units: UnitsLike, sample: DistinctSample) -> Units:
-        """Return the units of a sample from any accepted form of the argument.
+        """Convert any accepted form of the argument to the units of a sample.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ def require_variation(values: Floats, names: tuple[str, ...]) -> None:
 
 
 def finite_in_units(values: Floats, what: str = "numbers") -> Floats:
-    """Return the values, or raise InputError if any is out of range.
+    """Return the values, or raise InputError if any value is out of range.
 
     Each value must be 0 or between 1e-100 and 1e100 in absolute value.
     """

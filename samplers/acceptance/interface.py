@@ -234,7 +234,7 @@ class AcceptanceTest:
         raise NotImplementedError
 
     def decide(self, stage: Stage) -> Decision:
-        """Decide on the moves or request more data.
+        """Accept or reject the moves, or request more data.
 
         A decision is required if ``seen == size``.
 

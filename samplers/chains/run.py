@@ -185,7 +185,7 @@ class Run:
         self.recorder.record(live, step + 1, accepted=accepted, **columns, **reported)
 
     def _judge(self, seen: Seen, rows: Integers, *given: Floats) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
-        """Decide on the moves in these rows.
+        """Accept or reject the moves in these rows.
 
         Return a mask of the accepted moves, and the diagnostics.
 

@@ -5,7 +5,7 @@ potential energy is U(z) = -log p(f(z), data) - log |det df / dz|. The density o
 a subsample, the density is evaluated on all the data. The gradient of the log density is computed by JAX.
 
 In a plate of N data points with a ``subsample_size`` of b, the log likelihood is scaled by N / b. If a model indexes
-its data by the plate indices, the likelihood can be evaluated on all the data, or on a batch without this scale.
+its data by the plate indices, the likelihood can be evaluated on all the data, or on a batch without the factor N / b.
 
 BlackJAX samples the given log density without a transform. The coordinates of the target are the coordinates of the
 position, in pytree order.
@@ -178,7 +178,7 @@ def has_sites(function: Callable[..., Any]) -> bool:
 
 
 class _Space:
-    """Latent sites of a model as one vector, with the NumPyro transforms."""
+    """Latent sites of a model, flattened to a vector, and their NumPyro transforms."""
 
     def __init__(self, model: Callable[[], Any], sites: Mapping[str, Any]) -> None:
         util = imported("numpyro.infer.util", "NumPyro", "numpyro")
@@ -227,7 +227,7 @@ class _Space:
 
 
 def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, Any]]:
-    """Return a model with fixed random inputs, and the trace of the model.
+    """Return a model with fixed random inputs, and the trace of this model.
 
     The model uses a fixed key, the values of its `param` sites, and all the data in its plates.
     """
@@ -239,7 +239,7 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 
     def prepared() -> Any:
-        # a new handler each time: a handler stores the key, and the key would leak from the function that JAX compiles
+        # create a handler per call because a handler stores the key, which would leak from the compiled function
         return handlers.seed(handlers.substitute(model, data=given), 0)()
 
     return with_plates(prepared, {}), trace
@@ -278,7 +278,7 @@ def _space(support: Any) -> str:
 
 
 def _name(model: Any) -> str:
-    """Return the name of the function in a model without handlers and partials."""
+    """Return the name of a model's function, ignoring handlers and partials."""
     while not hasattr(model, "__name__"):
         inner = getattr(model, "fn", None) or getattr(model, "func", None)
         if inner is None:
@@ -288,7 +288,7 @@ def _name(model: Any) -> str:
 
 
 def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
-    """Return a target with scores that are known only at the draws of a run.
+    """Return a target with scores that are available only at the draws of a run.
 
     The run must have stored ``z_grad``, which is the gradient of -log p.
     """
@@ -392,7 +392,7 @@ def posterior_of_plate(
     names: tuple[str, ...],
     label: str,
 ) -> Target:
-    """Return a posterior with the indices of a plate as its data.
+    """Return a posterior that uses the indices of a plate as its data.
 
     The prior density of the returned `Posterior` is the joint density of the other sites.
     """
@@ -430,7 +430,7 @@ def posterior_of_plate(
 def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
     """Return the log likelihood of each data point in a batch.
 
-    The scale of the plate is not applied.
+    The scale factor of the plate is not applied.
     """
     jnp = jax_module().numpy
     values = site["fn"].log_prob(site["value"])

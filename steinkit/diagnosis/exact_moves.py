@@ -24,8 +24,8 @@ deviation, determines the scale of a group of coordinates a. These moves change 
 
 where b is a fixed slope, and m contains the medians of a or the mean of the group. If m is the mean of the group, the
 number of scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from
-the bound. The groups are identified from correlations of log |a - median| with the ranks of t. The moves leave the
-target invariant for every choice of groups.
+the bound. The groups are identified from the correlations between log |a - median| and the ranks of t. The moves leave
+the target invariant for every choice of groups.
 
 A proposal is rejected if the log density is -inf or cannot be computed, or if a trajectory diverges.
 
@@ -53,9 +53,10 @@ _ACCEPTANCE = (0.6, 0.85)
 _PILOT = 200  # number of draws for tuning the step size
 _TUNING = 12  # largest number of moves for tuning
 _SCALES = (0.03, 3.0)
-_GOVERNED, _CLEAR = 0.15, 5.0  # smallest correlation of a group's scale with t, absolute and in standard errors
+# smallest correlation of a group's scale with t, first as an absolute value and then in standard errors
+_GOVERNED, _CLEAR = 0.15, 5.0
 _MOST_GROUPS = 8
-_SCALE_MOVES = 4  # number of moves per transition, doubled without Hamiltonian Monte Carlo
+_SCALE_MOVES = 4  # number of moves per transition, doubled if Hamiltonian Monte Carlo is not used
 _GROUP_MOVES = 2  # number of moves per transition
 _FULL_METRIC = 100  # largest number of coordinates for which correlations define the axes and groups
 _REACH = 5.0  # draws are clipped at this number of robust scales before their covariance is computed
@@ -68,7 +69,7 @@ NODES = 6  # number of Gauss-Legendre nodes for integrating the score along a mo
 class State(NamedTuple):
     """Positions and log densities of n chains.
 
-    If only the score is available, the log density of each chain is known up to a constant.
+    If only the score is available, the log density of each chain is known only up to a constant.
     """
 
     points: Floats
@@ -76,7 +77,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or its changes if only the score is known.
+    """Log density of a target, or changes in it if only the score is known.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class Density:
         self.target, self.bounds, self.evaluations = target, bounds, 0
 
     def at(self, state: State, points: Floats, nodes: int = NODES) -> Floats:
-        """Return the log density at each proposal; -inf outside the bounds."""
+        """Return the log density at each proposal, or -inf outside the bounds."""
         if self.target.has_log_density:
             return self.of(points)
         values, step = state.log_density.copy(), points - state.points
@@ -106,7 +107,7 @@ class Density:
         return np.where(self.inside(points), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
-        """Return the log density at arbitrary points; -inf where it is undefined."""
+        """Return the log density at arbitrary points, or -inf where it is undefined."""
         self.evaluations += len(points)
         values = self.target.proposal_log_density(points)
         return values if self.bounds is None else np.where(self.inside(points), values, -np.inf)
@@ -121,7 +122,7 @@ class Density:
         return is_inside(points, self.bounds)
 
     def score(self, points: Floats) -> Floats:
-        """Return the score at each proposal; NaN where it is undefined."""
+        """Return the score at each proposal, or NaN where the score is undefined."""
         self.evaluations += len(points)
         return self.target.proposal_score(points)
 
@@ -203,7 +204,7 @@ class RandomScale:
 
     @property
     def outside(self) -> float:
-        """Fraction of small moves within the bounds that reach zero density."""
+        """Fraction of small in-bounds moves that end at a point of zero density."""
         return self._outside / max(1, self._near)
 
     def move(self, state: State) -> tuple[State, float]:
@@ -319,7 +320,7 @@ class Composite:
     """Composition of the three Markov kernels, with settings estimated from draws.
 
     A transition begins with one Hamiltonian Monte Carlo move if the target has a log density and a gradient. Several
-    random-scale moves follow, and then group-scale moves if there are groups.
+    random-scale moves follow. If there are groups, group-scale moves complete the transition.
 
     Parameters
     ----------
@@ -349,7 +350,7 @@ class Composite:
 
     @property
     def outside(self) -> float:
-        """Fraction of small moves within the bounds that reach points of zero density."""
+        """Fraction of small in-bounds moves that end at a point of zero density."""
         return self._scales.outside
 
     def tune(self, state: State) -> None:
@@ -431,7 +432,7 @@ def evaluations_per_transition(target: Target) -> int:
 def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return a square root of the inverse mass matrix, and the directions of moves.
 
-    Both results are estimated from clipped draws.
+    Both arrays are estimated from clipped draws.
     """
     n, dim = points.shape
     centre, scale = robust_units(points, shares)

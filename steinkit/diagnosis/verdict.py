@@ -255,7 +255,7 @@ def verdict(
 
 
 def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
-    """Return the sample with log q from an array or a column with that name."""
+    """Return the sample with log q taken from an array or from the named column."""
     if not isinstance(log_q, str):
         return sample.with_columns(log_q=np.ravel(log_q))
     values = sample.select([log_q]).points[:, 0]
@@ -263,7 +263,7 @@ def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
 
 
 def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
-    """Return a hint for rejected draws that may be constrained, unlike the target.
+    """Return a hint if the rejected draws, unlike the target, may be constrained.
 
     The hint lists the parameters for which all draws are positive, although normal distributions with the same means
     and standard deviations would yield negative draws.
@@ -330,8 +330,8 @@ def _score_tests(
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
     """Return the p-value for the `late` draws from all tests except the kernel test.
 
-    Return None if the draws are rejected or too few. A larger p-value would let the draws pass more easily, so the
-    p-value is not multiplied by `looks`.
+    Return None if the draws are rejected or if there are too few draws. A larger p-value would let the draws pass more
+    easily, so the p-value is not multiplied by `looks`.
     """
     try:
         rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
@@ -346,8 +346,8 @@ def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, 
 def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
     """Return the tests that were run and their shares of the level.
 
-    If the support has an edge that no bound describes, the tests that use scores receive no share of the level, and the
-    invariance test receives the entire level.
+    If the support has an edge that is not declared as a bound, the score-based tests receive no share of the level, and
+    the invariance test receives the entire level.
     """
     made = {name: p for name, p in p_values.items() if p is not None}
     taken = sum(share for name, share in _SHARES.items() if name in made)
@@ -365,10 +365,10 @@ def _bias(
     invariance: InvarianceTest | None,
     rng: Seed,
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
-    """Return the estimated biases, or a warning with the reason.
+    """Return the estimated biases, or a warning that explains why they are missing.
 
-    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws. A
-    short exact run is made only for these draws and only if the log density can be evaluated quickly.
+    If there are several modes, the estimates within the modes are combined. The argument `rng` is passed only for
+    rejected draws. A short exact run is made only for these draws and only if the log density can be evaluated quickly.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow
@@ -392,9 +392,9 @@ def _bias(
 
 
 def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
-    """Return the mode weights, or a warning with the reason.
+    """Return the mode weights, or a warning that explains why they are missing.
 
-    The result is None without a warning if the draws are weighted or the target has no log density.
+    If the draws are weighted or the target has no log density, return None without a warning.
     """
     target = prepared.target
     if target is None or not target.has_log_density or prepared.given.weights is not None:
@@ -408,7 +408,7 @@ def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple
 def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Run the invariance test within half of the remaining time.
 
-    The result has no p-value if the test would take longer.
+    If the test would take longer, the returned test has no p-value.
     """
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):

@@ -1,6 +1,6 @@
 """Wasserstein distance from a 1D sample to a target or another sample.
 
-The distance W_1(Q, P) is the largest difference between the means of a function under Q and P over all functions with
+The distance W_1(Q, P) is the largest difference between the mean under Q and the mean under P of any function with
 Lipschitz constant 1 [1]_.
 
 **Distance to a target.** The distance is the integral of |F_Q - F_P|. The function F_Q is constant between neighboring
@@ -111,7 +111,7 @@ def wasserstein_distance(
 ) -> WassersteinDistance:
     """Compute the Wasserstein distance of a one-dimensional sample.
 
-    The result is the distance W_1 to a target or to another sample.
+    The function computes the distance W_1 to a target or to another sample.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
 def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
     """Return the weight of each of the n distinct points.
 
-    The weights are exact if the sample has no weights.
+    If the sample is unweighted, these weights are exact.
     """
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     sums, carried = np.zeros(len(points), dtype=np.longdouble), points.inverse >= 0
@@ -247,7 +247,7 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
 
 
 def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:
-    """Bracket the integral of |F_Q - F_P| for levels of F_Q between the points.
+    """Bracket the integral of |F_Q - F_P| from the levels of F_Q between the points.
 
     The levels are exact up to ``error``.
     """
@@ -324,7 +324,7 @@ def _cdf(target: Target, values: Floats) -> Floats:
 def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket the integral of |F - G| over two samples.
 
-    The difference F - G is exact if the samples have no weights. Otherwise, the error of F - G is integrated over the
+    The difference F - G is exact if the samples are unweighted. Otherwise, the error of F - G is integrated over the
     whole length.
     """
     here, there = sample.distinct(), other.distinct()

@@ -3,7 +3,7 @@
 - The files ``root_1.txt`` and ``root.1.txt`` from GetDist, CosmoMC, MontePython and Cobaya, and the files ``root.txt``
   from MultiNest and PolyChord, contain weights, -log L (-2 log L for nested sampling) and parameters [1]_. The
   parameter names are stored in ``root.paramnames``, which marks derived parameters with ``*``, or in
-  ``rootparams.json`` (PyMultiNest). Cobaya's headers name all the columns, and ``root.updated.yaml`` states which
+  ``rootparams.json`` (PyMultiNest). Cobaya headers name all the columns, and ``root.updated.yaml`` indicates which
   columns have a prior.
 - The files ``root_dead-birth.txt`` from PolyChord and MultiNest contain parameters, log L, and log L at birth. The
   final live points are stored in ``root_phys_live-birth.txt``. The files ``root-post_equal_weights.dat`` from MultiNest

@@ -28,7 +28,7 @@ _ENTRIES = ("points", "scores", "chain", "draw", "names", *PER_DRAW)
 def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     """Read a sample from an NPZ file.
 
-    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional. If there is no array
+    The points have shape (n,), (n, d) or (chains, draws, d). All other arrays are optional. If no array is named
     ``points``, a single array with several axes is read as the points. Otherwise, each array is read as a parameter.
 
     Parameters
@@ -114,7 +114,7 @@ def write_npy(sample: Sample, target: str) -> bytes:
 
 
 class Archive:
-    """Arrays of an NPZ archive, which are read on first access.
+    """Arrays in an NPZ archive, each read on first access.
 
     The file size limit applies to the total size of the arrays that are read.
 
@@ -166,7 +166,7 @@ def _array(data: bytes) -> NDArray[Any]:
 
 
 def _unnamed_sample(points: NDArray[Any], source: str, selection: Selection) -> Sample:
-    """Return the draws in an array that may come from another program."""
+    """Return the draws in an array that another program may have written."""
     if points.ndim == 3 and points.size and points.dtype.kind in "fiu":
         require_chains_lead(points, f"an array of shape {points.shape} in {source}")
     return _sample({"points": points}, source, selection)

@@ -2,9 +2,9 @@
 
 The style includes colors, fonts, axes, legends and labels.
 
-The colors are taken from, or resemble, the palette of Okabe and Ito (2008). Markers, dashes and hatches distinguish
-curves that cross, also when printed in grayscale. Figures are narrow and use large fonts, so they remain legible on
-screens that are 390 pixels wide.
+The colors are taken from the palette of Okabe and Ito (2008) or resemble the colors in this palette. Markers, dashes
+and hatches distinguish curves that cross, even when printed in grayscale. Figures are narrow and use large fonts, so
+they remain legible on screens that are 390 pixels wide.
 
 References
 ----------
@@ -48,8 +48,8 @@ STYLE: Any = {
     "text.parse_math": False,  # a name may contain $
 }
 _LONG_LABEL = 26  # largest number of characters in a legend with two columns
-_LEGEND_DROP = 0.5  # in inches below the axis, clear of its label
-_CROWDED = 20.0  # ratio of the axis limits; below it, there is room for ticks at 1, 2 and 5 times powers of ten
+_LEGEND_DROP = 0.5  # distance below the axis in inches, which leaves room for the axis label
+_CROWDED = 20.0  # largest ratio of the axis limits with room for ticks at 1, 2 and 5 times powers of ten
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:

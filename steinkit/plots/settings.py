@@ -1,4 +1,4 @@
-"""Figures of sweeps and tuning. Color is never the only cue."""
+"""Figures for sweeps and tuning. Color is never the only cue."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def selection(
     measure: str | None = None,
     against: str | None = "ess",
 ) -> Axes:
-    """Plot two measures of the settings of a sweep, with the choice of each.
+    """Plot two measures for the settings of a sweep, and mark the best settings.
 
     The measures are a discrepancy and the effective sample size.
 
-    Lines show medians over the seeds, bands their bootstrap intervals, and bars their certified brackets. A star marks
-    the best setting, and rings mark settings that tie with it.
+    Lines show medians over the seeds, bands show their bootstrap intervals, and bars show their certified brackets. A
+    star marks the best setting, and rings mark settings that tie with it.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure and return a description of its choice."""
+    """Draw the medians of one measure, and return a text that names its choice."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
     ax.margins(y=0.1)  # space for the star
@@ -163,7 +163,7 @@ def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) 
 def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[str, Any]) -> None:
     """Draw medians with bars and bands.
 
-    Crosses at the edge mark medians of failed cells.
+    Crosses at the edge of the plot mark the medians of failed cells.
     """
     medians, color = np.array([row.median for row in rows]), style["color"]
     finite = np.isfinite(medians)
@@ -174,7 +174,7 @@ def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[
         ax.errorbar(x[finite], medians[finite], bars, fmt="none", ecolor=color, capsize=4, linewidth=1.2)
     ax.update_datalim(np.column_stack([np.repeat(x[finite], 2), ends.ravel()])[np.isfinite(ends.ravel())])
     ax.autoscale_view()
-    low, high = np.clip(ends, *ax.get_ylim()).T  # infinite bands end at the edge
+    low, high = np.clip(ends, *ax.get_ylim()).T  # infinite bands are clipped at the edge of the plot
     if style["linestyle"]:
         ax.fill_between(x[finite], low, high, color=color, alpha=0.2, linewidth=0.0)
     else:
@@ -184,7 +184,7 @@ def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[
 
 
 def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[int]]:
-    """Return the indices of the settings with cells.
+    """Return the indices of the settings that have cells.
 
     The indices are grouped by the combination of the other parameters.
     """
@@ -197,7 +197,7 @@ def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[in
 
 
 def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
-    """Explain the marks below the axis."""
+    """Add a legend below the axis that explains the marks."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -241,7 +241,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
 
 
 def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return a figure of the choice for each parameter with several values."""
+    """Return one figure of the settings per parameter that has several values."""
     name = found.leading
     if name is None:
         return ()
@@ -264,7 +264,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
 
 
 def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the figure of the ranks on each rung."""
+    """Return the figure that shows the ranks on each rung."""
     caption = "Each line shows the rank of a setting on each rung. The chosen setting is highlighted."
     alt = f"{found.tables()[0].caption}. {found.headline()}."
     return (Picture("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),)

@@ -1,7 +1,7 @@
-"""Tasks of a sweep. A task runs and scores chains of one setting.
+"""Sweep tasks. Each task runs and scores the chains of one setting.
 
-A task is executed in this process or in a worker. Exceptions of samplers, targets and solvers, including SystemExit,
-are recorded as the reasons of failed cells.
+A task is executed in this process or in a worker. Exceptions raised by samplers, targets and solvers, including
+SystemExit, are recorded as the reasons for failed cells.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from steinkit.sweeps.cells import Cell, Measured
 from steinkit.sweeps.plan import Plan
 from steinkit.sweeps.sampler import quiet
 
-Computed = tuple[int, Cell, Sample | None]  # index of the setting, cell, and draws to store
+Computed = tuple[int, Cell, Sample | None]  # index of the setting, the cell, and the draws to store
 
 
 def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cell, Sample | None]]:
-    """Run the chains of one setting in one call, or separately if this fails.
+    """Run the chains of one setting in one call, or one by one if this call fails.
 
     Return cells without measures, together with their draws. The draws are None if the sampler failed.
     """
@@ -60,7 +60,7 @@ def run_cells(plan: Plan, setting: int, seeds: Sequence[int]) -> Iterator[Comput
 
 
 def run_packed(packed: bytes, setting: int, seeds: Sequence[int]) -> list[Computed]:
-    """Run a task of a pickled plan in a worker."""
+    """Run one task from a pickled plan in a worker process."""
     return list(run_cells(_unpacked(packed), setting, seeds))
 
 
@@ -74,7 +74,7 @@ def _unpacked(packed: bytes) -> Plan:
 def depend_on(parent: int) -> None:
     """Make a worker process exit when its parent process ends.
 
-    The worker also ignores control-C, which is sent to every process of a terminal.
+    The worker also ignores control-C, which is sent to every process attached to the terminal.
     """
 
     def watch() -> None:
@@ -104,6 +104,6 @@ def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line, including the type of errors from other packages."""
+    """Return an error as one line, with its type if another package raised it."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

@@ -6,12 +6,12 @@ chains of length l_r on rung r, the cost is the sum of n_r l_r per seed, compare
 k = 27, the ratio of these costs is 4 to 27. The lengths are scaled to the given cost.
 
 A longer chain is run with the same seed as the shorter one. Samplers use the same random numbers for any number of
-draws, so the shorter chain is the beginning of the longer one. Running the beginning again costs at most a third of the
-longer chain. The cells of all rungs are stored in one file, so tuning can be resumed.
+draws, so the shorter chain is the beginning of the longer one. Repeating the beginning accounts for at most a third of
+the cost of the longer chain. The cells of all rungs are stored in one file, so tuning can be resumed.
 
 The settings of a rung are ordered by the first suitable measure (`steinkit.sweeps.choice.ranking`). A measure is
-suitable if at least the settings that advance have values in more than half of their cells, and if the values of the
-best setting are reliable. Biases of multimodal draws are not reliable.
+suitable if two conditions hold: every setting that advances has values in more than half of its cells, and the values
+of the best setting are reliable. Bias estimates for multimodal draws are not reliable.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from steinkit.target import Target
 DEFAULT_COST, DEFAULT_SEEDS = 0.15, 3
 MEASURES = ("bias", "sliced", "moments")
 _BURN_IN = 0.2  # fraction of each chain that is discarded
-_SCORED, _LEAST = 1000, 200  # numbers of scored draws: for a chain of full length, and the minimum for a short chain
+_SCORED, _LEAST = 1000, 200  # number of scored draws for a full-length chain, and the minimum for a shorter chain
 
 
 @cautious
@@ -194,7 +194,7 @@ class _WithoutBurnIn(SweptSampler):
 
 
 def _length_of(plan: Plan) -> tuple[str, int]:
-    """Return the unit of the lengths of chains, and the full length."""
+    """Return the unit in which chain lengths are given, and the full length."""
     options = plan.configuration.options
     if "burn_in" in options | plan.settings[0]:
         raise UsageError("burn_in must not be given: tuning discards the first fifth of each chain")
@@ -208,7 +208,7 @@ def _length_of(plan: Plan) -> tuple[str, int]:
 def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
     """Return the medians over the seeds of the bias and its margin of error.
 
-    The results are None unless more than half of the estimates are reliable.
+    Both medians are None unless more than half of the estimates are reliable.
     """
     known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
     if 2 * len(known) <= len(cells):

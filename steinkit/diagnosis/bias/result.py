@@ -79,7 +79,7 @@ class Quantity:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Sort key by reliability, by `is_biased` and by the size of the bias."""
+        """Key for sorting by reliability, then by `is_biased`, then by the bias."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
@@ -123,7 +123,7 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class BiasEstimate(Measurement):
-    """Estimated means and standard deviations under the target, and biases of draws.
+    """Estimated means and sds under the target, and estimated biases of the draws.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class BiasEstimate(Measurement):
 
     @property
     def worth(self) -> float:
-        """Kish's effective sample size of the weights, or 0 without weights."""
+        """Kish's effective sample size of the weights, or 0 if there are no weights."""
         return 0.0 if self.weights is None else 1.0 / float(self.weights @ self.weights)
 
     @property
@@ -236,7 +236,7 @@ class BiasEstimate(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """An empty dict because times are not recorded."""
+        """Empty dictionary, because times are not recorded."""
         return {}
 
     @cached_property
@@ -330,12 +330,12 @@ class BiasEstimate(Measurement):
 
     @property
     def accuracy_sentence(self) -> str:
-        """A sentence about the accuracy of all quantities, or "" if a bias is unknown."""
+        """Sentence on the accuracy of all quantities, or "" if a bias is unknown."""
         return f"All quantities: {_within(self.quantities)}." if self.reliable.all() else ""
 
     @property
     def rejected_sentence(self) -> str:
-        """`sentence` for rejected draws, followed by the command that corrects them."""
+        """Variant of `sentence` for rejected draws, with the command that corrects them."""
         reliable = self._reliable
         if not reliable:
             return self.sentence
@@ -438,7 +438,7 @@ class BiasEstimate(Measurement):
 
 
 def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> Table | None:
-    """Tabulate the biases of several samples by quantity, with the largest first.
+    """Tabulate the biases of several samples by quantity, largest first.
 
     Parameters
     ----------
@@ -474,7 +474,7 @@ def _within(quantities: Sequence[Quantity]) -> str:
 def _fixed(value: float, places: int, sign: bool = False) -> str:
     """Format a number with the given number of decimal places.
 
-    A number that rounds to zero has no sign.
+    A number that rounds to zero is printed without a sign.
     """
     rounded = round(value, places) or 0.0
     return f"{rounded:{'+' * (sign and rounded != 0.0)}.{places}f}"

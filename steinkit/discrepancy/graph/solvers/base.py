@@ -105,7 +105,7 @@ class _TwoForms(NamedTuple):
 def best_of(first: Candidate, second: Candidate) -> Candidate:
     """Combine the better y and the better p of two candidates.
 
-    In case of ties, the first candidate is used.
+    If the candidates are tied, the first one is used.
     """
     primal = second if second.proof.lower > first.proof.lower else first
     dual = second if second.proof.upper < first.proof.upper else first
@@ -131,7 +131,7 @@ def closed_form(program: CoordinateProgram, solver: str) -> Candidate:
 
 
 def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
-    """Return the zero candidate for a solver that was given no time."""
+    """Return the zero candidate for a solver that had no time to run."""
     return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
 
 
@@ -149,7 +149,7 @@ def each_coordinate(
 def side_by_side(
     work: Callable[[Task], Done], tasks: Sequence[Task], settings: Settings, done: Callable[[], Any] = lambda: None
 ) -> list[Done]:
-    """Apply `work` to the tasks in threads and return the results in order.
+    """Apply `work` to the tasks in parallel threads, and return the results in order.
 
     The function `done` is called after each task. If an exception occurs, including KeyboardInterrupt,
     `Settings.interrupted` is set. The other tasks then end, and the exception propagates. NumPy warnings are suppressed

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 
 PORTION = 8
-"""Number of coordinates that a thread solves at a time; it is limited to save memory."""
+"""Number of coordinates that a thread solves at a time, limited to save memory."""
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
-# Largest numbers of floating-point operations per factorization for `block`, in up to three dimensions and in more
+# Largest numbers of floating-point operations per factorization for `block`, in up to three dimensions and in higher
 # dimensions.
 _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
 # In three dimensions, `first_order` precedes `block` if the product of the operations and the tolerance exceeds the
@@ -80,7 +80,7 @@ class Solver:
     def __call__(
         self, program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None
     ) -> list[Candidate]:
-        """Solve the given coordinates of a program, or all by default."""
+        """Solve a program for the given coordinates (default: all)."""
         self.require_suitable(program)
         with np.errstate(all="ignore"):  # the certificate rejects values that overflow
             if not self.module:
@@ -135,7 +135,7 @@ SOLVERS: dict[str, Solver] = {
 
 
 def _solve_in_turn(program: SteinProgram, settings: Settings, asked: Sequence[int]) -> list[Candidate]:
-    """Solve coordinates with successive solvers until the brackets are narrow."""
+    """Solve coordinates with successive solvers until the brackets are narrow enough."""
     answers: dict[int, Candidate] = {}
     solvers = _in_turn(program, settings)
     while left := [j for j in asked if j not in answers or answers[j].proof.gap > settings.tolerance]:
@@ -181,13 +181,13 @@ def _in_turn(program: SteinProgram, settings: Settings) -> Iterator[tuple[str, S
 
 
 def _early(settings: Settings) -> Settings:
-    """Return settings with a wider bracket for a solver that precedes a slow solver."""
+    """Return settings with a larger tolerance for a solver that precedes a slow one."""
     end = time.monotonic() + _EARLY * settings.seconds_left
     return replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=end)
 
 
 def _continued(first: Candidate, second: Candidate) -> Candidate:
-    """Combine the bounds from two successive solvers, and note the change."""
+    """Combine the bounds from two successive solvers, and add a note."""
     note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
@@ -198,7 +198,7 @@ def solver_choices() -> str:
 
 
 def solver_named(name: str) -> Solver:
-    """Return the solver with a given name.
+    """Return the solver with the given name.
 
     The name "cvxpy:NAME" selects an LP solver via CVXPY.
 

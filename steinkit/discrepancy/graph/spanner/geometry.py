@@ -209,8 +209,8 @@ def edge_lengths(points: Floats, edges: Integers) -> Floats:
 def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -> float:
     """Compute the dilation of a graph.
 
-    The dilation is the largest ratio of graph distance to L1 distance. The result is exact up to rounding errors.
-    Dijkstra's algorithm runs from every point. The total time is O(n (n + m) log n).
+    The dilation is the largest ratio of graph distance to L1 distance. The computed dilation is exact up to rounding
+    errors. Dijkstra's algorithm runs from every point. The total time is O(n (n + m) log n).
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def checked_edges(edges: ArrayLike, n_points: int) -> Integers:
 
 
 def _norm(differences: Iterable[Floats]) -> Floats:
-    """Return the L1 norms of vectors that are stored by coordinate.
+    """Return the L1 norms of vectors stored by coordinate.
 
     The norm is rounded as in the compiled kernel `distances_run`.
     """
@@ -304,7 +304,7 @@ def _norm(differences: Iterable[Floats]) -> Floats:
 def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:
     """Return the symmetric sparse matrix of edge lengths.
 
-    Repeated edges count once, and edges of length 0 are stored.
+    Repeated edges are counted once, and edges of length 0 are stored.
     """
     from scipy.sparse import csr_array
 

@@ -1,16 +1,16 @@
 """Solver `block`, an interior point method for two and three dimensions.
 
-The program max b'y, |A y| <= r, |y| <= u is written in x = y/u with rows of radius one, which are B = [diag(1/r) A
-diag(u); I]. The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are
-coupled only if a row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a
-sample in the plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows
-faster than n. In higher dimensions, this matrix is nearly dense.
+In terms of x = y/u, the program max b'y, |A y| <= r, |y| <= u has the rows B = [diag(1/r) A diag(u); I] of radius one.
+The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if
+a row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a sample in the
+plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows faster than n. In
+higher dimensions, this matrix is nearly dense.
 
 The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
 eliminated in a minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination
-tree. The order, the tree and the positions of the entries depend only on the pattern of the rows. These structures are
-computed once and shared by the coordinates (`prepare`). The cost of a factorization follows from these structures in
-advance (`BlockPlan.flops`).
+tree. The order, the tree and the positions of the entries depend only on the sparsity pattern of the rows. These
+structures are computed once and shared by the coordinates (`prepare`). The cost of a factorization is computed from
+these structures in advance (`BlockPlan.flops`).
 
 References
 ----------
@@ -52,13 +52,13 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Correctors with longer target steps. The method then needs 13 % fewer solves and 4 % fewer iterations."""
+"""Correctors with longer target steps. These steps save 13 % of the solves and 4 % of the iterations."""
 _ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline (about 0.1 s)
 
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:
-    """Factorization structure that is determined by the graph.
+    """Factorization structure determined by the graph.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def _stack_needed(children: Integers, below: Integers) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Structure that is shared by coordinates with the same row pattern.
+    """Structure shared by the coordinates with the same row pattern.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class BlockPlan(NamedTuple):
 def prepare(program: SteinProgram) -> BlockPlan:
     """Choose the form of every coordinate, and analyze its rows.
 
-    The result is cached in the program.
+    The plan is cached in the program.
     """
     if "plan" not in program.known:
         forms = suitable_forms(program)
@@ -219,7 +219,7 @@ def prepare(program: SteinProgram) -> BlockPlan:
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
-    """Solve the given coordinates of a program, or all by default."""
+    """Solve a program for the given coordinates (default: all)."""
     plan = prepare(program)
     tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked_for(program, coordinates)]
     return each_coordinate(solve_coordinate, tasks, settings)
@@ -361,7 +361,7 @@ class BlockSystem:
         kernels.newton_step(self.rows, self.objective, force, fronts, self.panels, self._front, self._x, change)
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return bounds on the optimum computed from x and multipliers.
+        """Return bounds on the optimum computed from x and the multipliers.
 
         The bounds are in units of `scale`. The last rows are x.
         """

@@ -1,6 +1,6 @@
 """Compiled kernels that operate on the rows of a Stein program.
 
-The kernels compute products with B = [A; I], the matrix B'WB, and bounds. The matrix A is stored by rows. The columns
+The kernels compute bounds, the matrix B'WB, and products with B = [A; I]. The matrix A is stored by rows. The columns
 of A and all vectors x follow the elimination order of the factorization.
 """
 
@@ -82,7 +82,7 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
 def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Assemble H = B' diag(weights) B in the panels, and factorize H.
 
-    Return the number of replaced pivots. The factorization is left unfinished if ``stop[0]`` becomes true.
+    Return the number of replaced pivots. The factorization is abandoned when ``stop[0]`` becomes true.
     """
     for i in range(panels.size):
         panels[i] = 0.0

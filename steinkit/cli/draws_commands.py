@@ -273,7 +273,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     "Repair",
     option(
         "--method",
-        type=click.Choice(("auto", "weights", "run")),
+        type=click.Choice(("auto", "weights", "optimal", "run")),
         default="auto",
         help="Reweight the draws, or move them by a short MCMC run.",
     ),
@@ -289,9 +289,10 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     \f
     Several FILEs are chains of one sample. The draws receive the weights of largest entropy for which the means of
     Stein features are zero. If the effective size of the weights is below a fifth of the draws and the target has a log
-    density, a short run of Hamiltonian Monte Carlo moves every draw instead. Neither method adds draws in a mode that
-    no draw visited, or in a truncated tail. If the target has a log density, separate modes receive their correct
-    weights.
+    density, a short run of Hamiltonian Monte Carlo moves every draw instead. --method optimal computes the weights with
+    the smallest Stein discrepancy, which also correct quantiles; auto does not choose it. No method adds draws in a
+    mode that no draw visited, or in a truncated tail. If the target has a log density, separate modes receive their
+    correct weights.
     """
     from steinkit.diagnosis.bias.repair import repair as repair_sample
 

@@ -38,6 +38,15 @@ def test_weights_correct_means_and_sds(steinkit, wide, tmp_path):
     assert np.abs(WIDE.mean(axis=0)).min() > 0.1  # as the draws were
 
 
+def test_optimal_weights(steinkit, wide, tmp_path):
+    output = tmp_path / "repaired.csv"
+    document = steinkit("repair", wide, *NORMAL, "--method", "optimal", "-o", str(output), "--json").document
+    assert document["method"] == "optimal"
+    assert sum(sk.read_sample(output).probabilities ** 2) == pytest.approx(1.0 / document["worth"])
+    after = np.reshape([row["after"] for row in document["quantiles"]], (2, 2))
+    np.testing.assert_allclose(after, [[-1.645] * 2, [1.645] * 2], atol=0.1)
+
+
 def test_draws_are_moved_if_weights_do_not_suffice(steinkit, narrow, tmp_path):
     output = tmp_path / "moved.csv"
     document = steinkit("repair", narrow, *NORMAL, "-o", str(output), "--json").document

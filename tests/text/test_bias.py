@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 from support.verdicts import estimate, quantity
 
+import steinkit as sk
 from steinkit.diagnosis.bias.repair import Repaired
 from steinkit.diagnosis.bias.result import compared_biases
 from steinkit.result import running_text
@@ -82,9 +84,12 @@ def test_whether_a_bias_matters(bias, matters):
     assert estimate(quantity(mean_bias=bias, reason="too few draws")).matters_sentence(0.1) == ""
 
 
-@pytest.mark.parametrize("method", ["weights", "run"])
+@pytest.mark.parametrize("method", ["weights", "optimal", "run"])
 def test_a_repair_has_the_biases_before_and_after(method, snapshot):
-    found = Repaired([0] * 1000, method, 849.6, estimate(TAU), estimate(quantity("tau")), ())
+    line = np.linspace(-1.0, 1.0, 1000)
+    given = sk.Sample(0.5 + 2.0 * line, names=("tau",))
+    sample = sk.Sample(0.5 + line, names=("tau",)) if method == "run" else given.with_columns(weights=1.5 - line**2)
+    found = Repaired(sample, method, 849.6, estimate(TAU), estimate(quantity("tau")), given, ())
     assert found.summary() == snapshot
     assert ("a short exact run" in found.headline()) == (method == "run")
 

@@ -46,7 +46,7 @@ _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
 _MOST_GRAPH = 3  # largest dimension in which the Cholesky factor is sparse
 _FEWEST = 8
-_LEVELS = (0.05, 0.95)
+LEVELS = (0.05, 0.95)
 _INFEASIBLE = 2  # status of linprog
 _MOST_ROWS, _MOST_PLACES = 10, 8
 
@@ -218,7 +218,7 @@ def described(points: Floats, weights: Floats) -> Floats:
     """Return weighted means, sds, and 5 % and 95 % quantiles, with shape (4, d)."""
     mean = weights @ points
     sd = np.sqrt(weights @ (points - mean) ** 2)
-    return np.vstack([mean, sd, weighted_quantiles(points, weights, _LEVELS)])
+    return np.vstack([mean, sd, weighted_quantiles(points, weights, LEVELS)])
 
 
 def weighted_quantiles(points: Floats, weights: Floats, levels: Sequence[float]) -> Floats:
@@ -344,7 +344,7 @@ def optimal_weights(
         found = interruptible(lambda: program.solve(settings), stop, "the weights were computed")
     shares = (found.weights / points.counts)[points.inverse]
     result = OptimalWeights(
-        sample=replace(prepared.given, names=sample.names).with_columns(weights=shares),
+        sample=sample.with_columns(weights=shares),
         lower=found.lower,
         upper=found.upper,
         before=0.5 * sum(before),

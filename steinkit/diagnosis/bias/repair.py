@@ -14,14 +14,17 @@ from steinkit.chains import chain_diagnostics
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.estimate import estimate_bias
 from steinkit.diagnosis.bias.mode_weights import bias_of_mixture, estimates_in_modes, mode_weights
+from steinkit.diagnosis.bias.optimal_weights import LEVELS, moments_table, optimal_weights, weighted_quantiles
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
 from steinkit.result import Result, Statement
 from steinkit.runtime.deadlines import within_time
-from steinkit.sample import Sample
+from steinkit.sample import Floats, Sample
+from steinkit.scored_sample import selected
 from steinkit.target import Seed, Target
+from steinkit.text import Table
 
-_METHODS = ("auto", "weights", "run")
+_METHODS = ("auto", "weights", "optimal", "run")
 _RUNS = 8  # largest number of runs, each continuing the previous one
 _NOISES = 4.0  # largest remaining bias, in standard errors of a mean of independent draws
 _REMEDY = "; pass a target with a log density to allow an exact run, or run the sampler longer"
@@ -36,7 +39,7 @@ class Repaired(Result):
     ----------
     sample : Sample
         The draws with weights, or their positions after a run.
-    method : {"weights", "run", "modes"}
+    method : {"weights", "optimal", "run", "modes"}
         Method of the correction; "modes" corrects the weights of separate modes.
     worth : float
         Kish's effective sample size of the weights. For a run, the effective sample size of the moved draws.
@@ -44,6 +47,8 @@ class Repaired(Result):
         Biases of the given draws.
     after : BiasEstimate
         Biases of the corrected draws.
+    given : Sample
+        The given draws, with the parameters of the target.
     warnings : tuple of str
         Reservations about the corrected draws.
 
@@ -57,11 +62,22 @@ class Repaired(Result):
     """
 
     sample: Sample
-    method: Literal["weights", "run", "modes"]
+    method: Literal["weights", "optimal", "run", "modes"]
     worth: float
     bias: BiasEstimate
     after: BiasEstimate
+    given: Sample
     warnings: tuple[str, ...]
+
+    @property
+    def quantiles(self) -> Floats:
+        """5 % and 95 % quantiles of the corrected draws, shape (2, d)."""
+        return _quantiles(self._estimated)
+
+    @property
+    def _estimated(self) -> Sample:
+        """Corrected draws, with the parameters of the target."""
+        return self.sample if self.method == "run" else self.given.with_columns(weights=self.sample.weights)
 
     def headline(self) -> str:
         """State the correction method and the effective sample size.
@@ -74,8 +90,12 @@ class Repaired(Result):
         n = len(self.sample)
         if self.method == "run":
             return f"Repaired: {n} draws, each moved by a short exact run"
-        how = f"{n} weighted draws" if self.method == "weights" else f"{n} draws with corrected mode weights"
-        return f"Repaired: {how}, effective size {self.worth:.0f}"
+        how = {
+            "weights": f"{n} weighted draws",
+            "optimal": f"{n} draws with optimal weights",
+            "modes": f"{n} draws with corrected mode weights",
+        }
+        return f"Repaired: {how[self.method]}, effective size {self.worth:.0f}"
 
     def statements(self) -> tuple[Statement, ...]:
         """State the correction method, and the biases before and after the correction.
@@ -90,6 +110,15 @@ class Repaired(Result):
             Statement("comparison", "How biased are they now?", f"After: {self.after.sentence}"),
         )
 
+    def tables(self) -> tuple[Table, ...]:
+        """Return means, sds, and 5 % and 95 % quantiles before and after.
+
+        Returns
+        -------
+        tuple of Table
+        """
+        return (moments_table(self.given, self._estimated),)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the correction as it appears in JSON.
 
@@ -102,6 +131,11 @@ class Repaired(Result):
             "method": self.method,
             "draws": len(self.sample),
             "worth": self.worth,
+            "quantiles": [
+                {"name": name, "level": level, "before": old, "after": new}
+                for level, *rows in zip(LEVELS, _quantiles(self.given), self.quantiles, strict=True)
+                for name, old, new in zip(self.given.names, *map(np.ndarray.tolist, rows), strict=True)
+            ],
             "before": self.bias.to_dict(),
             "after": self.after.to_dict(),
         }
@@ -111,6 +145,10 @@ class Repaired(Result):
             f"<Repaired by {self.method}: {len(self.sample)} draws, effective size {self.worth:.0f}"
             f"{reservations(self.warnings)}>"
         )
+
+
+def _quantiles(sample: Sample) -> Floats:
+    return weighted_quantiles(sample.points, sample.probabilities, LEVELS)
 
 
 @cautious
@@ -138,12 +176,14 @@ def repair(
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support; those of the target by default.
-    method : {"auto", "weights", "run"}
-        "weights" computes entropy weights, under which Stein features have mean zero. "run" moves every draw by short
-        exact MCMC runs. "auto" (default) uses weights if their effective sample size is at least a fifth of the number
-        of draws and all estimates are reliable, and a run otherwise. If the draws are multimodal and the target has a
-        log density, "auto" corrects the weights of the modes by `mode_weights` and does not change the draws within
-        each mode.
+    method : {"auto", "weights", "optimal", "run"}
+        "weights" computes entropy weights, under which Stein features have mean zero. "optimal" computes the weights
+        with the smallest Stein discrepancy (`optimal_weights`), which also correct quantiles. "run" moves every draw by
+        short exact MCMC runs. "auto" (default) uses entropy weights if their effective sample size is at least a fifth
+        of the number of draws and all estimates are reliable, and a run otherwise. It does not choose optimal weights.
+        If the draws are multimodal and the target has a log density, "auto" and "optimal" correct the weights of the
+        modes by `mode_weights`. Within each mode, "auto" does not change the draws, and "optimal" computes optimal
+        weights.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
@@ -157,8 +197,11 @@ def repair(
     Raises
     ------
     UsageError, InputError
-        As for `estimate_bias`; or if the draws have weights; if the weights of regions cannot be estimated; or if the
-        effective sample size of the weights is too small and a run is not possible.
+        As for `estimate_bias`, and for `optimal_weights` if `method` is "optimal"; or if the draws have weights; if the
+        weights of regions cannot be estimated; or if the effective sample size of the weights is too small and a run is
+        not possible.
+    SolverError
+        As for `optimal_weights`.
     TimeLimitError
         If `max_seconds` pass first.
 
@@ -180,20 +223,27 @@ def repair(
     if sample.weights is not None:
         raise UsageError("`repair` requires draws without weights; resample the draws first")
     bias = estimate_bias(sample, target, scores=scores, bounds=bounds, rng=rng)
+    given = selected(sample, target)[0]
     can_run = target is not None and target.has_log_density
     if not bias.reliable.any() and bias.hidden:
-        if method == "auto" and target is not None and can_run:
-            return _by_mode_weights(sample, target, bounds, bias, rng)
+        if method in ("auto", "optimal") and target is not None and can_run:
+            return _by_mode_weights(sample, target, bounds, bias, method, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.has_useful_weights
     too_few = f"the effective size of the weights is too small, {bias.worth:.0f} for {len(sample)} draws"
+    if method == "optimal":
+        optimal = optimal_weights(sample, target, scores=scores, bounds=bounds)
+        corrected = sample.with_columns(weights=optimal.weights)
+        after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
+        warnings = tuple(dict.fromkeys((*bias.warnings, *optimal.warnings)))
+        return Repaired(corrected, "optimal", optimal.effective_size, bias, after, given, warnings)
     if method == "weights" and not enough:
         raise InputError(f"{too_few}{_REMEDY}")
     is_regression = bias.method == "regression" and bool(bias.reliable.all())
     if bias.weights is not None and enough and (method == "weights" or (method == "auto" and is_regression)):
         corrected = sample.with_columns(weights=bias.weights)
         after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
-        return Repaired(corrected, "weights", bias.worth, bias, after, bias.warnings)
+        return Repaired(corrected, "weights", bias.worth, bias, after, given, bias.warnings)
     if not can_run:
         reason = "their bias could not be estimated" if enough else too_few
         raise InputError(f"these draws cannot be repaired: {reason}{_REMEDY}")
@@ -208,25 +258,36 @@ def repair(
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
     worth = min(float(len(moved)), chain_diagnostics(moved).min_ess)
-    return Repaired(moved, "run", worth, bias, after, (*bias.warnings, *still))
+    return Repaired(moved, "run", worth, bias, after, given, (*bias.warnings, *still))
 
 
 def _by_mode_weights(
-    sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, rng: Seed
+    sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, method: str, rng: Seed
 ) -> Repaired:
     """Correct the mode weights; raise InputError if they cannot be estimated."""
     try:
         modes = mode_weights(sample, target, rng=rng)
     except InputError as error:
         raise InputError(f"these draws cannot be repaired: {bias.hidden}; {error}") from None
-    parts = estimates_in_modes(replace(sample, scores=None), target, bounds, modes)
+    unscored, corrected = replace(sample, scores=None), modes.reweighted
+    parts = estimates_in_modes(unscored, target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
+    how = "the draws within the modes are unchanged"
+    if method == "optimal":
+        weights = np.empty(len(sample))
+        for k, share in enumerate(modes.shares):
+            rows = modes.labels == k
+            weights[rows] = share * optimal_weights(unscored[rows], target, bounds=bounds).weights
+        corrected = corrected.with_columns(weights=weights)
+        parts = estimates_in_modes(unscored.with_columns(weights=weights), target, bounds, modes)
+        after = replace(bias_of_mixture(parts, modes, True), weights=weights)
+        how = "the draws within the modes have optimal weights"
     left = next(filter(None, after.reason), "")
     still = "" if _is_within_noise(after) else "and some biases remain; see the estimates after the repair"
     still = f"and their bias could not be estimated: {left}" if left else still
-    cautions = (Caution(f"the draws within the modes are unchanged, {still}"),) if still else ()
+    cautions = (Caution(f"{how}, {still}"),) if still else ()
     warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *cautions)))
-    return Repaired(modes.reweighted, "modes", after.worth, before, after, warnings)
+    return Repaired(corrected, "modes", after.worth, before, after, selected(sample, target)[0], warnings)
 
 
 def _is_within_noise(found: BiasEstimate) -> bool:

@@ -155,6 +155,66 @@ def test_bias_within_modes_remains():
     assert any("within the modes" in each for each in found.warnings)
 
 
+def test_optimal_weights_within_modes_correct_their_bias():
+    points, target = two_modes(0.2, 7)
+    points[:, 1] *= 1.3
+    found = sk.repair(points, target, method="optimal")
+    assert found.method == "modes"
+    weights = found.sample.probabilities
+    assert weights[points[:, 0] > 4.0].sum() == pytest.approx(0.5, abs=0.02)
+    assert found.bias.sd_bias[1] == pytest.approx(np.log(np.std(points[:, 1])), abs=0.02)
+    assert abs(found.after.sd_bias[1]) < 0.02
+    assert np.sqrt(weights @ points[:, 1] ** 2) == pytest.approx(1.0, abs=0.02)
+    assert found.worth == pytest.approx(1.0 / (weights**2).sum())
+
+
+def test_optimal_weights_correct_quantiles_better_than_entropy_weights():
+    truth = np.quantile(np.log(np.random.default_rng(1).gamma(SHAPE, size=200_000)), (0.05, 0.95))[:, None]
+    errors = {"weights": [], "optimal": []}
+    for seed in range(4):
+        draws = np.random.default_rng([4, seed]).normal(MEAN, SD, (500, 2))  # correct means and sds
+        for method, found in errors.items():
+            repaired = sk.repair(draws, ONLY_SCORE, method=method)
+            assert repaired.method == method
+            found.append(np.abs(repaired.quantiles - truth).mean())
+    assert np.mean(errors["optimal"]) < 0.6 * np.mean(errors["weights"])
+
+
+def test_quantiles_are_reported_before_and_after():
+    draws = 1.2 * drawn(8)
+    found = sk.repair(draws, ONLY_SCORE)
+    assert found.quantiles == pytest.approx(quantiles(found.sample)[:, ::2].T, abs=0.02)
+    rows = found.to_dict()["quantiles"]
+    assert [(row["name"], row["level"]) for row in rows] == [("x1", 0.05), ("x2", 0.05), ("x1", 0.95), ("x2", 0.95)]
+    assert [row["before"] for row in rows] == pytest.approx(np.quantile(draws, (0.05, 0.95), axis=0).ravel(), abs=0.02)
+    assert [row["after"] for row in rows] == found.quantiles.ravel().tolist()
+
+
+@pytest.mark.parametrize("method", ["weights", "optimal", "run"])
+def test_columns_in_another_order(method):
+    """The target has its mean at (MEAN, MEAN + 5)."""
+    shift = np.array([0.0, 5.0])
+    target = sk.Target(
+        lambda x: TARGET.score(x - shift), log_density=lambda x: TARGET.log_density(x - shift), names=("a", "b")
+    )
+    columns = np.column_stack([drawn(8, 500) + shift, np.arange(500.0)])[:, [2, 1, 0]]
+    found = sk.repair(sk.Sample(columns, names=("extra", "b", "a")), target, method=method)
+    assert [row[0] for row in found.tables()[0].rows] == ["a", "b"]
+    assert found.quantiles.mean(axis=0) == pytest.approx(MEAN + shift, abs=0.5)
+    if method != "run":
+        assert (found.sample.points == columns).all()
+        assert found.sample.names == ("extra", "b", "a")
+
+
+def test_optimal_weights_from_scores():
+    draws = 1.2 * drawn(8, 500)
+    found, other = (
+        sk.repair(draws, method="optimal", **given)
+        for given in ({"scores": ONLY_SCORE.score(draws)}, {"target": ONLY_SCORE})
+    )
+    assert found.quantiles == pytest.approx(other.quantiles)
+
+
 def test_functions_of_the_target_are_combined_over_modes():
     points, target = two_modes(0.2, 9)
     functions = {"sum": lambda x: x[:, 0] + x[:, 1]}

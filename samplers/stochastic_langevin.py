@@ -4,7 +4,7 @@
 
 with xi ~ N(0, I), for a minibatch X of n of the N data points. The draws are biased, and the bias increases with the
 step size. The step size is constant or decreases as eps_t = a (b + t)^-gamma, t = 0, 1, ... In the latter case, the
-draws have the weights eps_t.
+draws have weights eps_t.
 
 In the corrected version, theta' is a proposal. The ratio q_X(theta | theta') / q_X(theta' | theta) uses the same
 minibatch X in both terms. The proposal is a mixture over minibatches, and detailed balance for each component implies
@@ -166,7 +166,7 @@ def corrected_sgld(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by SGLD proposals and an acceptance test; epsilon controls the bias.
+    """Sample with SGLD proposals and an acceptance test; epsilon controls the bias.
 
     Parameters
     ----------

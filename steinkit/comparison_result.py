@@ -70,7 +70,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Samples with their measures, verdicts and ranking.
+    """Comparison of samples: measures, verdicts and ranking.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Comparison(Result):
     origin: Origin | None = None
 
     def rank(self, name: str, measure: str) -> int | None:
-        """Return the rank of a sample by a measure.
+        """Return the rank of a sample according to a measure.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Comparison(Result):
         return (*judged, *(self.table(name) for name in self.measures))
 
     def table(self, measure: str) -> Table:
-        """List the samples by rank and the reference samples.
+        """List the samples by rank, together with the reference samples.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class Comparison(Result):
         return verdicts_table(verdicts) if any(verdicts.values()) else None
 
     def _biases(self, most: int | None) -> Table | None:
-        """Table of the biases of the tested samples, or None if unknown."""
+        """Table of the biases of the tested samples, or None if no biases are known."""
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
@@ -310,7 +310,7 @@ class Comparison(Result):
 
     @property
     def _untested(self) -> str:
-        """Explanation of the ESS, with the aspects that were not tested."""
+        """Explanation of the ESS and of the aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
         return f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
 

@@ -50,7 +50,7 @@ def follow_gradient(theta: Any, eps: Any, gradient: Any) -> Any:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Base class of proposals for many chains at once."""
+    """Base class for proposals that handle many chains at once."""
 
     needs_gradient = False
 
@@ -406,7 +406,7 @@ class CustomProposal(Proposal):
 
 
 class FullGradient:
-    """Gradient on all the data, stored until the chain moves."""
+    """Full-data gradient, stored until the chain moves."""
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
@@ -443,9 +443,9 @@ class BatchGradient:
 
     The state and the proposal use the same minibatch.
 
-    If a mode is given, control variates are used. The minibatch gradient at the mode is then replaced by the gradient
-    of all the data. The minibatches come from a separate random order, which is independent of the data read by the
-    test. If the acceptance test read the same data, it would not correct the error due to the minibatch.
+    If a mode is given, control variates are used. The minibatch gradient at the mode is then replaced by the full-data
+    gradient. The minibatches come from a separate random order, which is independent of the data read by the test. If
+    the acceptance test read the same data, it would not correct the error due to the minibatch.
     """
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
@@ -497,7 +497,7 @@ class Mode:
 
     @classmethod
     def of(cls, model: PosteriorModel, start: Floats) -> Mode:
-        """Find a mode by L-BFGS.
+        """Find a mode using L-BFGS.
 
         Evaluating the log density and its gradient together counts as one evaluation per data point. Raises InputError
         if no mode is found.

@@ -1,7 +1,8 @@
 """The command line of steinkit.
 
 Results are printed to standard output. Progress, warnings, errors and the suggested next command are printed to
-standard error. The exit codes are those of `EXIT_CODES`. An error exits with the `exit_code` of its class.
+standard error. The exit codes are listed in `EXIT_CODES`. After an error, the exit code is the `exit_code` of the
+error's class.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class CommandGroup(click.Group):
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete a command or an option."""
+        """Return shell completions for a command or an option."""
         found = [
             CompletionItem(name, help=each.short_help)
             for name, each in self.commands.items()
@@ -111,7 +112,7 @@ def main() -> NoReturn:
         )  # names may contain characters that the terminal's encoding does not support
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
-            errors.leave_to_results()  # the commands print the warnings in the results
+            errors.leave_to_results()  # the commands print the warnings stored in results
             warnings.showwarning = _show_warnings_once(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
@@ -131,7 +132,7 @@ def main() -> NoReturn:
             for note in (*getattr(error.__cause__ or error, "__notes__", ()), "interrupted"):
                 terminal.tell(note)
             code = terminal.INTERRUPTED
-            if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from it
+            if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from this error
                 sys.stdout.flush()
                 os._exit(code)  # Python would wait for the thread
         else:  # Python's default exit code 1 is reserved for the --fail options

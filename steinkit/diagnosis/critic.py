@@ -12,7 +12,7 @@ fields that are not gradients. With c = x - median, the covariance C and the dam
 all estimated from *one half* of the draws, the fields are f = p(c) m C e_k for p = 1, c_i and c_i c_j and every k. The
 n / 32 fields with the largest |mean| / sd on that half are kept. The critic is a weighted sum of these fields, and the
 weights are determined by ridge regression on the same half. The statistic z is the mean of the critic over the other
-half, divided by its standard error. The halves are then exchanged, which gives a second value of z.
+half, divided by its standard error. The halves are then exchanged to obtain a second value of z.
 
 The two values of z are nearly equal because each mean is approximately the scalar product of the feature means of the
 two halves. The average of the two values therefore has a variance near one, and the p-value is computed from Student's

@@ -1,10 +1,10 @@
 """Findings of a verdict: biased coordinates and pairs, and their directions.
 
-Three tests distinguish coordinates and contribute findings. The moments detect errors in location, scale and
-correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported only if
-its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported, additional
-moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a finding about a
-moment replaces a finding about a shape if the evidence is similar.
+Three of the tests distinguish individual coordinates and contribute findings. The moments detect errors in location,
+scale and correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported
+only if its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported,
+additional moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a
+finding about a moment replaces a finding about a shape if the evidence is similar.
 
 Moments describe a coordinate conditional on the others because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
@@ -63,16 +63,16 @@ _KINDS = {
 """Mapping from feature kinds to finding kinds where the names differ."""
 
 _DIRECTIONS = {"location": ("too low", "too high"), "tails": ("too light", "too heavy")}
-"""Directions for a positive and a negative feature mean. The default is "too narrow" and "too wide"."""
+"""Directions for a positive and a negative feature mean. The defaults are "too narrow" and "too wide"."""
 
 Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
 _SHAPES_OF_ALL = 3  # a finding about all coordinates comes first if at least this many shapes are biased
 _MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
-_LEAST = 3.0  # smallest significant z-score of a location
+_LEAST = 3.0  # smallest significant z-score for a location
 _AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's |z|
-_EXPLAINED = 0.8  # used instead if another moment explains the moment; the ratio is 1.1 to 1.4 for a correct shape
+_EXPLAINED = 0.8  # for a moment that another moment explains; the ratio is 1.1 to 1.4 for a correct shape
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor by which the largest p-value increases for additional moments
 _UNEXPLAINED = 0.01  # a finding about several coordinates is reported if no other finding has a smaller p-value
@@ -151,7 +151,7 @@ def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple
 
 
 def _explains(moment: Finding, shape: Finding) -> bool:
-    """Return True if a moment explains a shape of the same coordinate."""
+    """Return True if a moment explains a finding about the same coordinate's shape."""
     if shape.kind == Kind.SHAPE:
         least = _EXPLAINED if moment.explained_by else _AS_CLEAR
         return set(shape.parameters) <= set(moment.parameters) and abs(moment.z) >= least * abs(shape.z)
@@ -219,7 +219,7 @@ def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, 
 def _of_several(
     moments: MomentSteinDiscrepancy, p_values: Mapping[Feature, float], found: Sequence[Moment], at_most: float
 ) -> list[Moment]:
-    """Return a list with the moment of several coordinates that is reported first.
+    """Return a list with the multi-coordinate moment that is reported first.
 
     The list is empty if an individual coordinate has a significant moment that is nearly as large.
     """
@@ -248,7 +248,7 @@ def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Flo
 
 
 def kind_of(feature: str) -> Kind:
-    """Return the kind of a finding for a kind of feature."""
+    """Return the finding kind that corresponds to a feature kind."""
     return _KINDS.get(feature) or Kind(feature)
 
 
@@ -260,7 +260,7 @@ def loaded(loadings: Floats) -> Sequence[int]:
 
 
 def _direction(kind: str, mean: float) -> str:
-    """Return the direction of the bias that the mean of a feature indicates.
+    """Return the direction of the bias indicated by the mean of a feature.
 
     Let the target be normal with mean zero and covariance S, and let the draws have the mean m and the covariance C.
     Then the mean of t is -S^-1 m, and the mean of 1 + c_j t_j is 1 - (C S^-1)_jj. The mean of c_i t_j + c_j t_i
@@ -311,9 +311,9 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """Return scores of shape (k, n) minus the parts explained by one of the scores.
+    """Return scores, with shape (k, n), minus the parts explained by one of them.
 
-    The residual of the score `cause` is zero.
+    The residual of the score with index `cause` is zero.
     """
     deviations = scores[cause] - draws.shares @ scores[cause]
     variance = draws.shares @ deviations**2
@@ -324,7 +324,7 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
 
 
 def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
-    """Return the absolute mean scores in standard errors."""
+    """Return the absolute mean scores in units of their standard errors."""
     mean = scores @ draws.shares
     error = inflation * np.sqrt((scores - mean[:, None]) ** 2 @ draws.shares**2)
     return np.asarray(np.abs(mean) / np.where(error > 0.0, error, np.inf))
@@ -384,7 +384,7 @@ def _each_once(findings: Iterable[Finding]) -> list[Finding]:
 def _shape(
     z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
 ) -> Finding:
-    """Return the finding about the shape along a coordinate or an axis.
+    """Return the finding about the distribution's shape along a coordinate or axis.
 
     A finding along a single coordinate includes the misplaced mass.
     """

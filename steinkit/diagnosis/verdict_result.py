@@ -243,7 +243,7 @@ class Verdict(Result):
 
     @property
     def units(self) -> Units:
-        """Units of all sizes: the standard deviations of the draws."""
+        """Units for all sizes, given by the standard deviations of the draws."""
         return self.moments.units
 
     @property
@@ -267,7 +267,7 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding and any others with z-scores within 10 % of the first one."""
+        """The first finding and any others with z-scores within 10 % of its z-score."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
@@ -394,7 +394,7 @@ class Verdict(Result):
         return () if self.known_bias is None else self.known_bias.tables()
 
     def summary(self) -> str:
-        """Report the verdict, the findings, the limits and the largest biases.
+        """Report the verdict, the findings, the limitations and the largest biases.
 
         Returns
         -------

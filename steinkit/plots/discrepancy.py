@@ -1,4 +1,4 @@
-"""Figures of a graph Stein discrepancy.
+"""Figures for a graph Stein discrepancy.
 
 The figures show where the sample has too many draws, and where it has too few.
 
@@ -15,10 +15,10 @@ range of exact samples. If D is at most R, all draws are gray.
 
 Given a `Reference`, R is the largest discrepancy among its exact samples. Given a `Verdict` that finds no bias, R is D.
 If the verdict finds bias, R is D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. The reason is that m
-independent draws have the kernel discrepancy of the sample. Exact draws that mix equally well correspond to ESS
+independent draws have the same kernel discrepancy as the sample. Exact draws that mix equally well correspond to ESS
 independent draws, and a discrepancy decreases as n^-1/2. Without a reference or verdict, R is D / 2. The smallest set
 of draws that contributes half of the discrepancy is then marked, even in exact samples. R is also D / 2 if the verdict
-rejects a sample that has the kernel discrepancy of exact draws.
+rejects a sample with the same kernel discrepancy as exact draws.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 Standard: TypeAlias = Reference | Verdict | None
 
 TOO_MANY, TOO_FEW = "too many draws", "too few draws"
-_HALF = 0.5  # assumed ratio of the exact samples' discrepancy to that of the sample if their values are unknown
+_HALF = 0.5  # assumed ratio of the exact samples' discrepancy to the sample's discrepancy if the former is unknown
 
 
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
@@ -132,7 +132,7 @@ def stein_function(
 ) -> Axes:
     """Plot the test function h and the Stein function g in one dimension.
 
-    Areas show where there are too many and too few draws. See `draws`. Ticks along the axis mark the draws.
+    Shaded areas show where there are too many or too few draws. See `draws`. Ticks along the axis mark the draws.
 
     Parameters
     ----------
@@ -274,9 +274,9 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
     return ax
 
 
-_SHARES = (0.99, 0.9, 0.5)  # fractions of the mass of the target inside the contours
+_SHARES = (0.99, 0.9, 0.5)  # fractions of the target's mass inside the contours
 _GRAYS, _LINES = ("0.95", "0.89", "0.82"), (0.6, 0.8, 1.1)
-_POINTS = 120  # number of cells per side of the grid of the density
+_POINTS = 120  # number of cells per side of the density grid
 # the contours require densities within exp(-9) of the largest one; a normal distribution has 1e-4 of its mass beyond
 _FALL = 9.0
 
@@ -368,7 +368,7 @@ def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Fl
 
 
 def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
-    """Draw the smallest regions that contain given fractions of the target."""
+    """Draw the smallest regions that contain given fractions of the target's mass."""
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()

@@ -8,8 +8,8 @@ file has changed.
 the computation. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run
 in plain Python. For such a kernel, Python runs either the source or a *twin*, which is an equivalent function on whole
 arrays. The results are bit-for-bit identical because compiled kernels neither reorder nor fuse operations. A process
-runs plain Python for a total of `_MOST_SECONDS`, as estimated by the callers, and compiles kernels afterwards. The
-function `compile_from_now_on` ends this mode immediately.
+runs plain Python for at most `_MOST_SECONDS` in total, as estimated by the callers, and compiles kernels afterwards.
+The function `compile_from_now_on` ends this mode immediately.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
 
 array_kernel = partial(kernel, error_model="numpy")
-"""A `kernel` in which division by zero gives infinity or NaN, as in NumPy.
+"""Variant of `kernel` where division by zero gives infinity or NaN, as in NumPy.
 
 Without checks for zero, loops can be vectorized.
 """

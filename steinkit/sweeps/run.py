@@ -71,7 +71,7 @@ def sweep(
 ) -> SweepResult:
     """Run a sampler over a grid of settings and seeds, and choose a setting.
 
-    The chains of each setting are scored by measures of sample quality.
+    The chains for each setting are scored with measures of sample quality.
 
     Parameters
     ----------
@@ -256,14 +256,14 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
         for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
-    except Exception as error:  # raised by pickling or by the backend because tasks do not raise
+    except Exception as error:  # raised by pickling or by the backend; the tasks do not raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
         raise SteinkitError(f"the workers failed ({message}); {hint}") from error
 
 
 def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: bool = False) -> SweepResult:
-    """Compute the missing cells, choose a setting, and test draws with this setting."""
+    """Compute the missing cells, choose a setting, and test draws from this setting."""
     began = time.perf_counter()
     with opened as running:
         store = running.store
@@ -322,7 +322,7 @@ def _pilots(plan: Plan) -> list[Sample]:
             with np.errstate(over="ignore", invalid="ignore"):
                 centered = sample.points - weights @ sample.points
                 found = float(np.abs(1.0 + weights @ (centered * plan.target.score(sample.points))).mean())
-        except Exception:  # user code; the cells report the failure
+        except Exception:  # user code may fail; the cells report the failure
             return math.inf
         return found if math.isfinite(found) else math.inf
 
@@ -332,7 +332,7 @@ def _pilots(plan: Plan) -> list[Sample]:
 def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
     """Run successive elimination; return the cells and the dropped settings.
 
-    Each rung uses the first measure that can rank its settings. The reason is returned for each dropped setting.
+    Each rung uses the first measure that can rank its settings. For each dropped setting, the reason is also returned.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]

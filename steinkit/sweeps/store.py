@@ -8,8 +8,8 @@
 
 A cell, its measurements and its draws are written in one transaction, which is on disk before the next one begins
 (``synchronous = FULL``). If the process is killed or the power fails, only the cells that were being computed are lost.
-The database uses a rollback journal instead of a write-ahead log, which requires shared memory that network drives do
-not provide. SQLite's exclusive lock prevents access by a second process and is released when the first process ends.
+The database uses a rollback journal because a write-ahead log requires shared memory, which network drives do not
+provide. SQLite's exclusive lock prevents access by a second process and is released when the first process ends.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Store:
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
 
     def pilot_units(self, run: Configuration) -> Setting | None:
-        """Return the units of the pilot chain of an earlier run with the same target.
+        """Return the units from the pilot chain of an earlier run with the same target.
 
         Return None if there is no such run.
         """

@@ -44,7 +44,7 @@ def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
 
 
 def choice_table(choice: Choice) -> Table:
-    """Tabulate the medians over the seeds, one row per setting.
+    """Tabulate the medians over the seeds, with one row per setting.
 
     The table also contains the intervals and brackets for the medians.
     """

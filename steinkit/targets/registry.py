@@ -1,12 +1,12 @@
 """Built-in targets by name and targets from a user's Python file.
 
-Options are given as ``-p key=value``. The values are read as JSON, as numbers separated by commas, or as text.
+Options are specified as ``-p key=value``. The values are read as JSON, as numbers separated by commas, or as text.
 
-Built-in targets are the classes exported by `steinkit.targets`. The name of a target is its class name with dashes. The
-options of a target are the constructor arguments of its class. Posteriors based on given or simulated data have
-separate names and options.
+Built-in targets are the classes exported by `steinkit.targets`. The name of a target is its class name written with
+dashes. The options of a target are the constructor arguments of its class. Posteriors based on given or simulated data
+have separate names and options.
 
-A target from a file is given as ``path.py:attribute``. The file is executed as Python code.
+A target from a file is specified as ``path.py:attribute``. The file is executed as Python code.
 """
 
 from __future__ import annotations
@@ -393,7 +393,7 @@ def _split(reference: str, what: str) -> tuple[Path, str]:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """Run a file outside `sys.modules` and return its namespace.
+    """Run a file without adding it to `sys.modules`, and return its namespace.
 
     The objects defined in the file are then pickled by value.
     """

@@ -40,7 +40,7 @@ from steinkit.targets.family import PosteriorFamily, as_count, as_finite, as_num
 
 
 class LinearModel(PosteriorFamily):
-    """Posterior for the coefficients of a regression.
+    """Posterior for regression coefficients.
 
     The gradient of the log likelihood is lambda sum_i pull_i x_i, where lambda is equal to `precision`.
     """
@@ -112,7 +112,7 @@ class LinearModel(PosteriorFamily):
 
 
 def as_features(features: ArrayLike) -> Floats:
-    """Convert features to an array of finite numbers of shape (N, d)."""
+    """Convert features to an array of finite numbers with shape (N, d)."""
     x = as_finite(features, "features")
     if x.ndim != 2:
         raise UsageError(f"`features` must have shape (N, d), one row per data point; got {x.shape}")
@@ -408,7 +408,7 @@ class LassoRegression(LinearModel):
         return np.asarray(responses - predictors, dtype=np.float64)
 
     def _sides(self) -> tuple[float, Floats, Floats, Floats]:
-        """Return sqrt(a), the means of both normals and the logs of their masses.
+        """Return sqrt(a), the means of both normal parts and the logs of their masses.
 
         Entry 0 refers to theta < 0, and entry 1 to theta > 0. The dimension must be one.
         """
@@ -430,7 +430,7 @@ class LassoRegression(LinearModel):
         return np.asarray(np.where(values < 0.0, below, 1.0 - above), dtype=np.float64)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw the sign, and then draw a truncated normal by inversion."""
+        """Draw the sign, and then sample a truncated normal distribution by inversion."""
         from scipy.special import ndtri_exp
 
         root, means, log_within, log_shares = self._sides()

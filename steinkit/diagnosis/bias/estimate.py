@@ -33,7 +33,7 @@ _METHODS = ("auto", "regression", "run")
 _WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
 _MARGINS = 2.0  # width of a margin of error, in standard errors
 _CHECKED = 4  # number of moves used to measure the drift, at a cost of 28 gradients per draw
-_MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run takes 28 to 280 gradients per draw
+_MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run costs 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # limits on changes in log density and coordinates after convergence, in standard errors
 _REGRESSION: Method = "regression"
@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the reason why each estimate is unreliable, or an empty string."""
+    """Return the reason why each estimate is unreliable; empty if it is reliable."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])
@@ -228,7 +228,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
 
 
 def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return reasons why draws may miss regions: divergences or a low E-BFMI."""
+    """Return reasons why draws may miss regions (divergences or a low E-BFMI)."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():

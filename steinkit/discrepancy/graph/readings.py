@@ -6,14 +6,14 @@ maximizes this mean, so it points from the draws towards the target. This interp
 operator with covariance coefficient a is the Langevin operator applied to the flow a g. The direction then refers to
 the part a_jj g_j of this flow.
 
-For exact draws, g is noise, and g_j may also respond to a bias in a correlated coordinate. A direction is therefore
-reported only if moments with mean zero under the target confirm it at three standard errors. These moments are the
-means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and variants of these means that adjust
-for the other coordinates. Let C be the covariance of the draws, and let A be minus the mean of c s'. A normal target
-has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The corresponding
-statistics are the mean of (S s)_j, and log S_jj/C_jj with the standard error of the mean of -(A^-1 c)_j (S' s)_j. The
-directions "strays" and "crowds", which describe modes, are reported if the spread statistic exceeds all dependence
-statistics of the coordinate.
+For exact draws, g is pure noise. In addition, g_j may respond to a bias in a correlated coordinate. A direction is
+therefore reported only if moments with mean zero under the target confirm it at three standard errors. These moments
+are the means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and variants of these means that
+adjust for the other coordinates. Let C be the covariance of the draws, and let A be the negative of the mean of c s'. A
+normal target has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The
+corresponding statistics are the mean of (S s)_j and log S_jj/C_jj. The standard error of the latter is that of the mean
+of -(A^-1 c)_j (S' s)_j. The directions "strays" and "crowds", which describe modes, are reported if the spread
+statistic exceeds all dependence statistics of the coordinate.
 
 **Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.
 Therefore, g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances between neighboring draws are
@@ -23,10 +23,10 @@ larger than l, the constraints do not bind. The discrepancy of any sample then a
 
 A sample that is too narrow has smaller scores and a lower ceiling, so its discrepancy may be smaller than that of exact
 draws. The discrepancy of a strongly biased sample also approaches its ceiling. This is not a defect of the measure. The
-two cases differ in the value that exact draws of the same size would reach. Let r be the median L1 distance to the
+two cases differ in the value that an exact sample of the same size would reach. Let r be the median L1 distance to the
 nearest neighbor, in units of l. Independent draws from N(0, I) reach about
 
-    1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two and more dimensions
+    1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two or more dimensions
 
 (measured for 10 to 8000 draws in one to five dimensions, and Stein factors 1, k, k^2 with k from 1/16 to 100). Let a be
 the mean of -(x - m) s, which is 1 under the target. If a sample is sqrt(a) times as wide as the target, its
@@ -52,7 +52,7 @@ from steinkit.errors import InputError
 from steinkit.sample import DistinctSample, Floats
 
 _LEADING_DRAWS = 3
-_SHOWN_NUMBERS = 4  # number of printed coordinates of a point
+_SHOWN_NUMBERS = 4  # number of coordinates printed per point
 _CLEAR = 0.4  # fraction of a coordinate's discrepancy that a shift or rescaling must explain
 _PREVAILS = 2.0  # the larger part of the mean of h is reported if the ratio of the parts exceeds this value
 _SIGNIFICANT = 3.0  # in standard errors

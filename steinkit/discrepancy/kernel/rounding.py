@@ -14,8 +14,8 @@ With B = sum_i w_i |b_i| and A = sum_i w_i |a_i|, the weighted sum over pairs fa
 
     S = F B^2 + 2 G A B + H A^2.
 
-At most M rounded operations, or errors of equal size, contribute to each term of the computed sum. Up to higher orders,
-the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on the contributions to M are
+At most M rounded operations, or errors of equal size, contribute to each term of the computed sum. Up to higher-order
+terms, the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on the contributions to M are
 
 - 3 d + 5 for the sums over dimensions, and another d^2 if a is a full matrix;
 - (2 + |beta|)(d + 8) + 24 for phi, phi' and phi'', computed from a squared distance with relative error (d + 3) eps. In

@@ -29,9 +29,7 @@ ROWS = 5
 """Rows of each node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
 
 SMALLEST_BOX = 2.0**-1000
-"""If a box of gamma is smaller than this value, it is replaced by zero in lower bounds and by this value in upper
-bounds.
-"""
+"""A box of gamma below this value is replaced by zero in lower bounds and by this value in upper bounds."""
 
 _SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072
@@ -233,7 +231,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     total = 0.0
     start = n - n  # a literal 0 has a separate type and would cause a second compilation of the callees
     while start < n:
-        end = start + 1  # one after the last node of the segment
+        end = start + 1  # index after the last node of the segment
         while end < n and chain.kind[end] >= EDGE:
             end += 1
         _balance_forces(chain, p, start, end, (jump, jump_low), (force, force_low))
@@ -299,7 +297,7 @@ def _balance_forces(
 
     The boxes determine the differences T' - T (`jump`). T is zero after the last node of a segment with a free end. At
     a bound, T only adds T c3 t^2/2 to the cost. Between two bounds, the balance of the slopes determines T on the
-    longest edge. The sums start at the known T because forces near a bound may be larger by orders of magnitude.
+    longest edge. The sums start at the known T because forces near a bound may be orders of magnitude larger.
     """
     high, low = force
     known = end if chain.kind[start] == BOUNDED else start
@@ -325,7 +323,7 @@ def _balance_forces(
 
 @array_kernel
 def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]) -> None:
-    """Set T by T' = T + jump, starting at `known`."""
+    """Set T by the recursion T' = T + jump, starting at `known`."""
     (up, up_low), (high, low) = jump, force
     for k in range(known, end):
         high[k + 1], low[k + 1] = add((high[k], low[k]), (up[k], up_low[k]))

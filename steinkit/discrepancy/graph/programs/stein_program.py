@@ -80,7 +80,7 @@ class SteinFactors:
 
     @property
     def value_reach(self) -> float:
-        """Distance 2 c1/c2 at which the boxes begin to imply the Lipschitz rows of g."""
+        """Distance 2 c1/c2 beyond which boxes imply the Lipschitz rows of g."""
         return 2.0 * self.value / self.gradient
 
     @property
@@ -154,7 +154,7 @@ class SteinProgram:
 
     @property
     def arrays(self) -> dict[str, object]:
-        """Arrays that define the program, as used by `instance_kept`."""
+        """Arrays that define the program, for use by `instance_kept`."""
         c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
         names = "points", "scores", "weights", "weights_low", "bounds"
         named = {name: getattr(self, name) for name in names} | {"edges": self.graph.edges}
@@ -294,7 +294,7 @@ class SteinProgram:
         return [] if self.bounds is None else [float(bound) for bound in self.bounds[j] if np.isfinite(bound)]
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
-        """Add the boxes and rows of a finite bound of coordinate j."""
+        """Add the boxes and rows implied by a finite bound of coordinate j."""
         c = self.factors
         inward = self.points[:, j] - bound
         distance = np.abs(inward)

@@ -1,4 +1,4 @@
-"""Compiled steps of a primal-dual barrier method with rows |v_i| <= 1.
+"""Compiled steps of a primal-dual barrier method for rows |v_i| <= 1.
 
 Each step is a single pass over the rows.
 
@@ -136,7 +136,7 @@ def gondzio_targets(
     moved: Targets,
     force: Floats,
 ) -> None:
-    """Set `moved` to targets with products in omega [lowest, highest].
+    """Set `moved` to targets corrected to keep products in omega [lowest, highest].
 
     The products refer to the state after a trial step. The array `force` is set to the force of the targets. Larger
     products are reduced by at most omega highest. The tuple `lengths` contains the primal and dual lengths of the trial

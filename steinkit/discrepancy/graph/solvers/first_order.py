@@ -15,12 +15,12 @@ The step of this iteration is z <- w (2 z+ - z) + (1 - w) z_0, with w = k/(k + 1
 z_0. The method restarts when its fixed-point residual has decreased sufficiently or begins to increase. The primal
 weight omega is then rebalanced, based on the distances that y and p have moved.
 
-The iteration uses single precision. The width of the bracket is usually limited by small constraint violations of y.
+The iteration uses single precision. The width of the bracket is usually limited by small constraint violations in y.
 Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
-then decreases approximately as 1/k^2, where k is the number of iterations. The iteration at which the bracket is
-checked next is predicted from this rate. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over
-A, and a bracket of 1e-5 takes a few thousand. If some edges are shorter than a hundredth of the others, the method may
-stall, even in double precision. A note reports this.
+then decreases approximately as 1/k^2, where k is the number of iterations. This rate is used to schedule the next check
+of the bracket. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5
+takes a few thousand. If some edges are shorter than a hundredth of the others, the method may stall, even in double
+precision. In this case, a note is attached to the candidate.
 
 To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
 
@@ -81,7 +81,7 @@ _PATIENCE = 2000
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve the programs of the given coordinates (all by default).
 
-    A candidate has a note if its bracket is wider than the tolerance.
+    If a bracket is wider than the tolerance, its candidate includes a note.
     """
     forms = suitable_forms(program, _NEAR)
     programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]

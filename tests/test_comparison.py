@@ -225,7 +225,7 @@ class TestRefusals:
             ({"measures": ()}, "measures"),
             ({"reference": -1}, "reference .* got -1"),
             ({"solver": "nosuch"}, "nosuch"),
-            ({"reference": 2, "bounds": (-9.0, 9.0)}, "with other bounds"),
+            ({"reference": 2, "bounds": (-9.0, 9.0)}, "with different bounds"),
         ],
     )
     def test_invalid_settings(self, points, settings, message):

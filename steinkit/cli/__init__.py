@@ -1,8 +1,7 @@
-"""The command line of steinkit.
+"""Command-line interface of steinkit.
 
-Results are printed to standard output. Progress, warnings, errors and the suggested next command are printed to
-standard error. The exit codes are listed in `EXIT_CODES`. After an error, the exit code is the `exit_code` of the
-error's class.
+Results are printed to standard output. Progress, warnings, errors and suggested commands are printed to standard error.
+The exit codes are listed in `EXIT_CODES`. If an error is raised, the exit code is the `exit_code` of the error class.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ EXIT_CODES = {
     1: "failed a --fail option",
     errors.UsageError.exit_code: "invalid usage",
     errors.InputError.exit_code: "invalid input or output",
-    errors.SolverError.exit_code: "no certified result, no verdict, or an undecided --fail option",
+    errors.SolverError.exit_code: "no certified result, no verdict, or an undecided --fail condition",
     errors.CrossedBracketError.exit_code: "a bug in steinkit",
     terminal.INTERRUPTED: "interrupted",
 }
-"""Meanings of the exit codes, as printed by ``steinkit --help``."""
+"""Meanings of the exit codes, as shown by ``steinkit --help``."""
 
 _COMMANDS = {
     "verdict": ("score", "Test whether draws come from the target; estimate their bias."),
     "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
     "score": ("score", "Compute the verdict and certified discrepancies of a sample."),
     "compare": ("compare", "Rank several samples of the same target."),
-    "curve": ("compare", "Measure how fast a discrepancy decreases with the number of draws."),
-    "thin": ("draws", "Select the draws that best represent a target together."),
-    "sample": ("draws", "Draw from a target with a sampler."),
-    "sweep": ("sweep", "Compare settings of a sampler over many seeds, and choose one."),
+    "curve": ("compare", "Measure how a discrepancy decreases with the number of draws."),
+    "thin": ("draws", "Select a subset of draws that best represents a target."),
+    "sample": ("draws", "Generate draws from a target with a sampler."),
+    "sweep": ("sweep", "Compare sampler settings over many seeds, and choose a setting."),
     "tune": ("sweep", "Choose a sampler's settings at a fraction of a sweep's cost."),
     "design": ("sampler", "Design the sequential test of approximate-mh."),
     "report": ("other", "Write an HTML page about results."),
@@ -56,14 +55,14 @@ _COMMANDS = {
 
 
 class CommandGroup(click.Group):
-    """Command group that imports the module of a command on first use."""
+    """Command group that imports each command's module on first use."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: click.Command(name, short_help=summary) for name, (_, summary) in _COMMANDS.items()}
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
-        """Return the command of this name, or None."""
+        """Return the command with this name, or None."""
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}_commands")
@@ -71,7 +70,7 @@ class CommandGroup(click.Group):
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return shell completions for a command or an option."""
+        """Complete the name of a command or an option."""
         found = [
             CompletionItem(name, help=each.short_help)
             for name, each in self.commands.items()
@@ -80,7 +79,7 @@ class CommandGroup(click.Group):
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
+        """Write the list of commands to the help text."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.short_help or "") for name, each in self.commands.items()])
 
@@ -109,10 +108,10 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
-        )  # names may contain characters that the terminal's encoding does not support
+        )  # names can contain characters that the terminal encoding does not support
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
-            errors.leave_to_results()  # the commands print the warnings stored in results
+            errors.leave_to_results()  # the commands themselves print the warnings in results
             warnings.showwarning = _show_warnings_once(warnings.showwarning)
             code = commands.main(standalone_mode=False)
     except click.ClickException as error:
@@ -132,28 +131,28 @@ def main() -> NoReturn:
             for note in (*getattr(error.__cause__ or error, "__notes__", ()), "interrupted"):
                 terminal.tell(note)
             code = terminal.INTERRUPTED
-            if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from this error
+            if isinstance(error.__cause__ or error, errors.AbandonedWork):  # click raises Abort from KeyboardInterrupt
                 sys.stdout.flush()
-                os._exit(code)  # Python would wait for the thread
-        else:  # Python's default exit code 1 is reserved for the --fail options
+                os._exit(code)  # Python would otherwise wait for the thread
+        else:  # Python's own exit code 1 would be mistaken for a --fail option
             terminal.say_aside(traceback.format_exc().rstrip())
             code = errors.CrossedBracketError.exit_code
     sys.exit(code or 0)
 
 
 def _owners_of_option(error: click.ClickException) -> str:
-    """Return a sentence that lists the commands that accept the unknown option."""
+    """Return a sentence that names the commands that accept an unknown option."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     known = {name: commands.get_command(None, name) for name in _COMMANDS}
     owners = [name for name, each in known.items() if each and any(error.option_name in p.opts for p in each.params)]
-    return f" It is an option of steinkit {listed(owners)}." if owners else ""
+    return f" This option belongs to steinkit {listed(owners)}." if owners else ""
 
 
 def _show_warnings_once(show: Callable[..., None]) -> Callable[..., None]:
-    """Return a `warnings.showwarning` that prints each steinkit warning only once.
+    """Return a `warnings.showwarning` that prints each steinkit warning once.
 
-    Python repeats warnings whenever the warning filters change.
+    Python shows a warning again after each change to the warning filters.
     """
     warn_once = cache(terminal.warn)
 

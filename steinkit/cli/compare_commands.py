@@ -28,20 +28,20 @@ from steinkit.sample import Sample
 @option_group("Reference samples", shared.reference_options)
 @option_group("Output", shared.output_options, shared.all_option)
 def compare(files: tuple[str, ...], **options: Any) -> int:
-    """Rank samples of the same target, one per FILE ('-': standard input).
+    """Rank samples of the same target. Each FILE is a sample ('-': standard input).
 
     \b
     steinkit compare a.csv b.csv c.csv --target normal -p mean=0,0
     \f
-    Every sample gets a verdict and a rank. The best sample may still be biased. Samples with overlapping brackets are
-    tied. A FILE that cannot be read or measured is reported, and the comparison continues. The error determines the
-    exit code. The first FILE that can be read determines the dimension of a built-in target.
+    Each sample receives a verdict and a rank. The best sample may still be biased. Samples with overlapping brackets
+    are tied. If a FILE cannot be read or measured, the error is reported and the comparison continues. This error then
+    determines the exit code. For a built-in target, the dimension is that of the first readable FILE.
     """
     request = Request(files, options)
     judging = request.judging
     with apart_from_results():
         samples, unread = _read(request)
-        # The first file determines the dimension. Without a target, the first file with scores is used.
+        # The first file sets the dimension. If there is no target, the first file with scores is used.
         scored = [file for file, sample in samples.items() if sample.scores is not None and options["target"] is None]
         task = request.task(samples, next(iter([*scored, *samples])))
         found = compare_samples(
@@ -67,7 +67,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
-    """Return the samples that can be read, and errors for the others."""
+    """Return the readable samples, and errors for the others."""
     samples: dict[str, Sample] = {}
     unread: dict[str, SteinkitError] = {}
     for file in request.files:
@@ -83,7 +83,7 @@ def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]
 def _with_unread(
     found: Comparison, files: tuple[str, ...], unread: dict[str, SteinkitError], doubts: tuple[str, ...]
 ) -> Comparison:
-    """Return the comparison with entries for unread files."""
+    """Return the comparison, with entries for files that could not be read."""
     entries = {each.name: each for each in found.samples}
     entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
     failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
@@ -109,8 +109,8 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png
     \f
-    Several FILEs are replicates of one sampler, and the curve is their median. The first n draws of a sample of K
-    chains are the first n/K draws of each.
+    Multiple FILEs are treated as replicates of one sampler, and the curve shows their median. For a sample with K
+    chains, the first n draws are the first n/K draws of each chain.
     """
     request = Request(files, options)
     if len(request.measures) > 1:

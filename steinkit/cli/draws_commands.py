@@ -1,4 +1,4 @@
-"""The commands ``steinkit sample``, ``thin`` and ``repair``, which write draws."""
+"""The commands ``steinkit sample``, ``thin`` and ``repair``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _draws_option = option(
 
 
 def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> None:
-    """Check that the output file for draws is valid and differs from the sources.
+    """Check that the output file for draws is valid and is not an input file.
 
     Raises
     ------
@@ -56,11 +56,11 @@ def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> No
     """
     file = options["output"]
     if file == "-" and options["json_output"]:
-        raise UsageError("--json and -o - would both write to standard output; name a file with -o")
+        raise UsageError("--json and -o - both write to standard output; give a file name to -o")
     if file == "-":
         return
     if not file.lower().removesuffix(".gz").endswith((".csv", ".npz")):
-        raise UsageError(f"-o: expected a name that ends in .csv or .npz, got {file}")
+        raise UsageError(f"-o: expected a file name ending in .csv or .npz, got {file}")
     for source in sources:
         require_places(source, file, None)
 
@@ -68,16 +68,16 @@ def require_draws_place(options: Options, sources: Sequence[str] = ("-",)) -> No
 def deliver_sample(
     sample: Sample, options: Options, text: str, document: Mapping[str, object], notes: Iterable[str] = ()
 ) -> None:
-    """Write draws, and print warnings, a report and, with ``--json``, the document.
+    """Write draws, and print warnings and a report, or the ``--json`` document.
 
-    It is not an error if the reader closes standard output.
+    A closed standard output is not treated as an error.
     """
     file = options["output"]
     try:
         write_sample(sample, file)
     except OutputError as error:
         if file == "-":
-            sys.stdout = None  # otherwise, Python flushes it at exit
+            sys.stdout = None  # otherwise, Python flushes the stream at exit
         if file != "-" or not isinstance(error.__context__, BrokenPipeError):
             raise
     for note in notes:
@@ -88,7 +88,7 @@ def deliver_sample(
 
 
 def say_next_of_draws(sample: Sample, options: Options, target_options: Mapping[str, str]) -> None:
-    """Suggest a verdict on the draws that were written to a file."""
+    """Suggest a verdict for the draws that were written to a file."""
     file = options["output"]
     if file == "-":
         return
@@ -110,12 +110,13 @@ def complete_sampler(context: click.Context, parameter: click.Parameter, word: s
 @option_group("Chains", sampler_options(*CHAIN_OPTIONS))
 @option_group("Output", _draws_option, shared.json_option)
 def sample(sampler: str, **settings: Any) -> None:
-    """Draw from a target with SAMPLER and write the draws to a file.
+    """Generate draws from a target with SAMPLER and write the draws to a file.
 
     \b
     steinkit sample rwmh --target normal --proposal-scale 2 --draws 500 -o x.csv
 
-    Each sampler accepts some of these options. The command 'steinkit samplers' lists them with their defaults.
+    Each sampler accepts some of these options. The command 'steinkit samplers' lists the options of each sampler with
+    their defaults.
     """
     chosen = find_sampler(sampler)
     options = options_given(chosen, settings)
@@ -127,7 +128,7 @@ def sample(sampler: str, **settings: Any) -> None:
         draws = chosen.run(found, options, progress=on_terminal())
         seconds = time.perf_counter() - began
     if not draws.present.any():
-        raise InputError("the run ended without a draw; increase --budget, or reduce --burn-in or --thin")
+        raise InputError("the run ended before the first draw; increase --budget, or reduce --burn-in or --thin")
     document = {
         "sampler": sampler,
         "target": settings["target"],
@@ -145,7 +146,7 @@ def sample(sampler: str, **settings: Any) -> None:
 def _target(settings: Options, options: Options) -> Target:
     """Return the target.
 
-    The default dimension is that of --start.
+    By default, the dimension is that of --start.
     """
     start, scale = options.get("start"), options.get("proposal_scale")
     dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
@@ -153,14 +154,12 @@ def _target(settings: Options, options: Options) -> Target:
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Options, file: str) -> None:
-    """Check that the draws of a target can be written.
+    """Check that draws from a target can be written.
 
-    This function is called before the run.
+    The check takes place before the run.
     """
     if target.dim is None and "start" in sampler.options() and "start" not in options:
-        raise UsageError(
-            f"the dimension of {target.label!r} is not known; add --start, or pass dim= to steinkit.Target"
-        )
+        raise UsageError(f"the dimension of {target.label!r} is unknown; add --start, or pass dim= to steinkit.Target")
     names = target.names or default_names(target.dim or 1)
     points = np.zeros((1, 1, len(names)))
     form = "npz" if ".npz" in file.lower() else "csv"
@@ -168,7 +167,7 @@ def _require_ready(sampler: Sampler, target: Target, options: Options, file: str
 
 
 def run_document(draws: Draws, start: Any) -> dict[str, Any]:
-    """Return the JSON document of a run, with lists of one number per chain."""
+    """Return the JSON document of a run, with lists that have one entry per chain."""
     return {
         "settings": {name: value for name, value in draws.settings.items() if name != "sampler"} | {"start": start},
         "seeds": list(draws.seeds),
@@ -182,7 +181,7 @@ def run_document(draws: Draws, start: Any) -> dict[str, Any]:
 
 
 def run_text(document: Mapping[str, Any]) -> str:
-    """Return the number of chains and the mean acceptance, cost and diagnostics."""
+    """Return the number of chains and the means of acceptance, cost and diagnostics."""
     counts = document["draws"]
     length = f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
     rows = {name: document[name] for name in ("acceptance", "mean_batch_size", "cost")} | document["diagnostics"]
@@ -193,18 +192,18 @@ def run_text(document: Mapping[str, Any]) -> str:
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:
-    """Return numbers for JSON, with None for NaN."""
+    """Convert numbers to JSON values, with None for NaN."""
     return None if values is None else [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _last(draws: Draws, values: Any) -> Floats:
-    """Return the value at the last draw of each chain, or NaN for an empty chain."""
+    """Return the last value of each chain, or NaN for an empty chain."""
     counts = draws.present.sum(axis=1)
     return np.where(counts > 0, np.asarray(values)[np.arange(len(counts)), counts - 1], np.nan)
 
 
 def _summed_up(draws: Draws, name: str) -> Floats:
-    """Return the last cost, or the mean of another diagnostic, per chain."""
+    """Return the last cost of each chain, or the mean of another diagnostic."""
     values = draws.diagnostics[name]
     if name.endswith("_cost"):
         return _last(draws, values)
@@ -229,14 +228,14 @@ def _summed_up(draws: Draws, name: str) -> Floats:
 )
 @option_group("Output", _draws_option, shared.json_option)
 def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
-    """Select the draws in FILE ('-': standard input) that best represent a target.
+    """Select draws from FILE ('-': standard input) that best represent a target.
 
     \b
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
     \f
     Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
-    the kernel Stein discrepancy. This command adds terms for the mean and sd of every parameter. It removes burn-in and
-    reduces bias. It cannot correct the weights of separate modes.
+    the kernel Stein discrepancy. This command also uses terms for the mean and sd of each parameter. The method removes
+    burn-in and reduces bias. The weights of separate modes cannot be corrected by thinning.
     """
     from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base import scaled_kernel
@@ -275,7 +274,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "--method",
         type=click.Choice(("auto", "weights", "optimal", "run")),
         default="auto",
-        help="Reweight the draws, or move them by a short MCMC run.",
+        help="Reweight the draws, or move the draws by a short MCMC run.",
     ),
     shared.seed_option,
     shared.max_seconds_option,
@@ -287,12 +286,10 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     \b
     steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
     \f
-    Several FILEs are chains of one sample. The draws receive the weights of largest entropy for which the means of
-    Stein features are zero. If the effective size of the weights is below a fifth of the draws and the target has a log
-    density, a short run of Hamiltonian Monte Carlo moves every draw instead. --method optimal computes the weights with
-    the smallest Stein discrepancy, which also correct quantiles; auto does not choose it. No method adds draws in a
-    mode that no draw visited, or in a truncated tail. If the target has a log density, separate modes receive their
-    correct weights.
+    Several FILEs are chains of one sample. The draws receive the maximum-entropy weights for which all weighted means
+    of Stein features are zero. If the effective sample size of the weights is below a fifth of the draws and the target
+    has a log density, each draw is instead moved by a short Hamiltonian Monte Carlo run. Neither method adds draws in
+    unvisited modes or truncated tails. If the target has a log density, the weights of separate modes are corrected.
     """
     from steinkit.diagnosis.bias.repair import repair as repair_sample
 

@@ -1,6 +1,6 @@
-"""Options shared by several commands, and the types of their values.
+"""Options shared by several commands, and types for option values.
 
-Options of the measures are created from the settings that the measures declare.
+Each setting that a measure declares becomes an option.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from steinkit.text import alternatives
 
 Decorator: TypeAlias = Callable[[Any], Any]
 Options: TypeAlias = Mapping[str, Any]
-"""Options of a command by name, as click passes them."""
+"""Options of a command by name, as passed by click."""
 
 _SETTINGS = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 100}
-_NAMED_TAKERS = 3  # largest number of measures in the help of a setting
+_NAMED_TAKERS = 3  # maximum number of measures listed in the help text of a setting
 
 
 def command() -> Decorator:
-    """Declare a command that lists its options in groups."""
+    """Declare a command with help text that lists the options in groups."""
     return cloup_command(context_settings=_SETTINGS)
 
 
 def combined(*options: Decorator) -> Decorator:
     """Combine options into one decorator.
 
-    The help lists them in this order.
+    The help text lists the options in this order.
     """
     return lambda command: reduce(lambda made, each: each(made), reversed(options), command)
 
@@ -45,7 +45,7 @@ def combined(*options: Decorator) -> Decorator:
 class Number(click.FloatRange):
     """A number in a range.
 
-    NaN is rejected because no value exceeds it.
+    NaN is rejected because no value exceeds NaN.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -62,7 +62,7 @@ _WHOLE, _COUNT = click.IntRange(min=0), click.IntRange(min=1)
 
 
 class Parsed(click.ParamType[Any]):
-    """Value of an option that a function converts from text.
+    """Type of an option value, defined by a function that parses text.
 
     The function raises ValueError for invalid text.
     """
@@ -76,7 +76,7 @@ class Parsed(click.ParamType[Any]):
         """Read the value."""
         try:
             return self.read(value)
-        except InputError:  # an error in the file named by the value
+        except InputError:  # an error in the file that the value refers to
             raise
         except (ValueError, OverflowError) as error:
             self.fail(f"expected {self.expected}, got {value!r}" if self.expected else str(error), param, ctx)
@@ -108,11 +108,11 @@ def _key_values(context: click.Context, parameter: click.Parameter, pairs: tuple
 
 
 def _complete_target(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Complete the name of a built-in target, or of a file."""
+    """Complete the name of a built-in target or file."""
     from steinkit.targets import target_table
 
     names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [CompletionItem(word, type="file"), *names]  # files come first because bash omits items before them
+    return [CompletionItem(word, type="file"), *names]  # bash omits any items before files
 
 
 def target_options(*, required: bool = False) -> Decorator:
@@ -144,13 +144,13 @@ _input_options = combined(
         "--weights",
         metavar="COLUMN|none",
         show_default="a column 'weight'",
-        help="Column of the weights; log weights are exponentiated.",
+        help="Column of weights; log weights are exponentiated.",
     ),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
         "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(tuple(FORMATS))}."
     ),
-    option("--no-check", is_flag=True, help="Do not check a target's score against its log density."),
+    option("--no-check", is_flag=True, help="Skip the check of the score against the log density."),
 )
 measure_option = option(
     "--measure",
@@ -165,7 +165,7 @@ measure_option = option(
 
 
 def measure_options(*, of_solver: bool = False) -> Decorator:
-    """Declare settings of the measures, either those of solvers or the others."""
+    """Declare settings of the measures: solver settings, or all others."""
     chosen = [name for name, each in all_options().items() if each.help and each.of_solver == of_solver]
     return setting_options(*chosen, names_measures=True)
 
@@ -201,7 +201,7 @@ def flag_of(name: str) -> str:
 sample_options = combined(_files, option_group("Input", _input_options))
 """The argument FILE, the options for reading files, ``--target`` and ``-p``."""
 bounded_sample_options = combined(_files, option_group("Input", _input_options, setting_options("bounds")))
-"""The same arguments and options with ``--bounds``."""
+"""The same arguments and options, plus ``--bounds``."""
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """Option ``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Stop with exit code 4 after S seconds.")
@@ -231,13 +231,18 @@ verdict_options = combined(
         type=_COUNT,
         metavar="K",
         default=1,
-        help="Number of verdicts on a growing run; multiplies p-values by K.",
+        help="Number of verdicts on a growing run; p-values are multiplied by K.",
     ),
 )
 """The options ``--no-verdict``, ``--matters`` and ``--looks``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also measure N exact samples."),
-    option("--reference-draws", type=click.Path(), metavar="FILE", help="Measure blocks of this exact run instead."),
+    option(
+        "--reference-draws",
+        type=click.Path(),
+        metavar="FILE",
+        help="Measure blocks of this exact run instead of exact samples.",
+    ),
     seed_option,
 )
 """The options ``--reference``, ``--reference-draws`` and ``--seed``."""

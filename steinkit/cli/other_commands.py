@@ -21,21 +21,21 @@ from steinkit.text import one_line
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
 @option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="HTML file to write.")
 @option("--title", metavar="TEXT", help="Title of the page.")
-@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, to plot the draws; the file is run.")
+@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, for plots of the draws; the file is run.")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
     """Write an HTML page about one or more results.
 
     \b
     steinkit report sgld.sqlite curve.json -o report.html --title "Step of SGLD"
     \f
-    RESULT is a file written by 'steinkit sweep' or 'tune', or a JSON file written by another command with -o. The file
-    of arrays that accompanies a JSON file must be in the same folder. The page is a single file without scripts or
-    external resources.
+    RESULT is a file written by 'steinkit sweep' or 'steinkit tune', or a JSON file that another command wrote with -o.
+    If a JSON file has an accompanying file of arrays, both must be in the same folder. The page is a single file
+    without scripts or external resources.
     """
     from steinkit.report.page import write_report
 
     for result in results:
-        require_place("-o", output, result, "name a file such as report.html")
+        require_place("-o", output, result, "give a file name such as report.html")
     with apart_from_results():
         write_report(results, output, title=title, target=target)
     say_aside(f"next: open {printable(output)} in a browser")
@@ -55,21 +55,21 @@ def targets() -> None:
         lines += [name, one_line(summary, "    "), one_line(f"-p {options}", "    ")]
     options = "Options in brackets are optional. Examples: -p mean=0,0; -p 'covariance=[[2,1],[1,2]]'."
     own = (
-        "Your own target: --target path.py:attribute. The attribute is a steinkit.Target, a function that returns one, "
-        "or a function score(points)."
+        "Your own target: --target path.py:attribute. The attribute is a steinkit.Target, a function that returns a "
+        "Target, or a function score(points)."
     )
     say("\n".join([*lines, "", one_line(options), one_line(own)]))
 
 
 @shared.command()
 def warm() -> None:
-    """Compile all numerical kernels, and cache the machine code for later runs.
+    """Compile all numerical kernels and cache the machine code for later runs.
 
     \b
     steinkit warm
 
-    The cache is in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise, it is in the folders of the modules
-    if they are writable, or in the user's cache folder.
+    The machine code is stored in the folder NUMBA_CACHE_DIR if that variable is set. Otherwise, it is stored in the
+    package folders if these are writable, and in the user's cache folder if not.
     """
     steps = _steps()
     for k, (name, work) in enumerate(steps.items(), start=1):
@@ -81,7 +81,7 @@ def warm() -> None:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Return functions by name that together run every kernel."""
+    """Return named functions that together run every kernel."""
     import numpy as np
 
     from steinkit.diagnosis.verdict import verdict
@@ -119,7 +119,7 @@ SHELLS = ("bash", "zsh", "fish")
 @shared.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print a script for completion in a shell.
+    """Print a completion script for a shell.
 
     \b
     bash, in ~/.bashrc:   eval "$(steinkit completion bash)"
@@ -130,4 +130,4 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # click reads this variable
+    say(made(commands, {}, "steinkit", "_STEINKIT_COMPLETE").source())  # this variable is read by click

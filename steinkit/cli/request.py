@@ -1,6 +1,6 @@
-"""Requests with the samples, target and settings given on the command line.
+"""Requests built from the samples, target and settings on the command line.
 
-The module also writes the result.
+This module also writes the results.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REFERENCE_BY_DEFAULT = 5
 
 @dataclass(frozen=True)
 class Task:
-    """Arguments of a measurement.
+    """Arguments for a measurement.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Task:
 
 
 class NamedTarget:
-    """Target specified by options, and samples in its coordinates.
+    """Target specified by options, and samples in the target's coordinates.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class NamedTarget:
     def read(self, *files: str) -> Sample:
         """Read a sample from its files.
 
-        If a model is named, the sample is in its coordinates.
+        If a model is named, the sample is converted to the coordinates of the model.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class NamedTarget:
             raise InputError(f"{files_label((file,))}: {error}") from None
 
     def target(self, dim: int) -> Target:
-        """Return the target, using the given dimension if the target has none."""
+        """Return the target, with the given dimension if its own is not set."""
         own = self._own
         if own is None:
             assert self.name is not None
@@ -141,18 +141,18 @@ class NamedTarget:
             raise UsageError("-p requires --target")
         if sample.scores is None and needs_scores:
             raise UsageError(
-                f"{files_label((source,))} has no scores (columns score:NAME) and no --target was given; name a "
-                "built-in target (see 'steinkit targets'), or your own as path.py:attribute"
+                f"{files_label((source,))} has no scores (columns score:NAME) and no --target was given; add a "
+                "built-in target (see 'steinkit targets') or your own target as path.py:attribute"
             )
         return None
 
     @cached_property
     def _own(self) -> Target | Model | None:
-        """Object in the user's file, or None for a built-in target."""
+        """Object from the user's file, or None for a built-in target."""
         if not self.is_user_code:
             return None
         if self.options:
-            raise UsageError("-p is for built-in targets; set options of your own target in its Python file")
+            raise UsageError("-p requires a built-in target; set options of your own target in the Python file")
         assert self.name is not None
         return load_target_or_model(self.name)
 
@@ -184,7 +184,7 @@ class Request(NamedTarget):
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
-        """Return the measures; raise UsageError for settings of other measures."""
+        """Return the measures, or raise UsageError for settings of other measures."""
         measures = self.measures or (find_measure(default_measure(dim, operator=self.given["operator"])),)
         for name, setting in all_options().items():
             given = setting.help and self.given.get(name) not in (None, (), setting.default)
@@ -196,7 +196,7 @@ class Request(NamedTarget):
 
     @property
     def needs_scores(self) -> bool:
-        """True if a measure requires scores, or if an option requests a verdict."""
+        """True if a measure requires scores or an option requests a verdict."""
         return bool(self._judgment or not self.measures or any(measure.needs != "draws" for measure in self.measures))
 
     @property
@@ -206,19 +206,19 @@ class Request(NamedTarget):
         return [f"--{name.replace('_', '-')}" for name in usual if self.given.get(name, usual[name]) != usual[name]]
 
     def against(self, *, judged: bool = False) -> str:
-        """Return the name of the target, or a description of the stored scores."""
+        """Return the name of the target or a description of the stored scores."""
         if self.name is None:
             return "the scores stored in the file" if judged or self.needs_scores else "itself"
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         return f"target {self.name}" + (f" ({options})" if options else "")
 
     def origin(self, *, judged: bool = False) -> Origin:
-        """Return the files, target and command of a result."""
+        """Return the files, the target and the command that produced a result."""
         command = tuple(sys.argv[1:])
         return Origin(self.files, self.against(judged=judged), self.name, dict(self.options), command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
-        """Return the arguments for samples with the parameters of the sample ``lead``."""
+        """Return the arguments for samples that share the parameters of ``lead``."""
         target = self.of_sample(lead, samples[lead], needs_scores=self.needs_scores)
         left_out = [note for each in samples.values() for note in selected(each, target)[1]]
         samples = {name: selected(each, target)[0] for name, each in samples.items()}
@@ -242,7 +242,7 @@ class Request(NamedTarget):
         return None
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
-        """Return the settings of the measures, with bounds of the sample's parameters."""
+        """Return the settings of the measures, with bounds for the parameters."""
         found: dict[str, Any] = {"progress": on_terminal()}
         for name in all_options():
             if name in self.given:
@@ -255,7 +255,7 @@ class Request(NamedTarget):
         return found
 
     def _repeats(self, target: Target | None) -> int:
-        """Return the number of independent samples for reference."""
+        """Return the number of independent reference samples."""
         asked: int | None = self.given["reference"]
         if self.given["reference_draws"] is not None:
             if asked:
@@ -271,7 +271,7 @@ class Request(NamedTarget):
         return asked
 
     def _long_run(self, target: Target | None, sample: Sample) -> LongRun | None:
-        """Read the run of ``--reference-draws``, with the parameters of the sample."""
+        """Read the run given by ``--reference-draws``, with the sample's parameters."""
         file = self.given.get("reference_draws")
         if file is None:
             return None
@@ -280,19 +280,19 @@ class Request(NamedTarget):
         columns = self.given["columns"]
         draws = self.in_coordinates(read_sample(file, columns=columns, weights=self.given.get("weights")), file)
         if target is None and sample.scores is not None and draws.scores is None:
-            raise InputError(f"{file} has no scores (columns score:NAME), unlike the sample; add them, or --target")
+            raise InputError(f"{file} has no scores (columns score:NAME), unlike the sample; add scores or --target")
         return LongRun(named_as(target, draws, columns)[0], file).like(named_as(target, sample, columns)[0])
 
 
 def require_different(files: Sequence[str]) -> None:
-    """Raise UsageError unless all files are different."""
+    """Raise UsageError if a file is given twice."""
     doubled = [file for file in files if files.count(file) > 1]
     if doubled:
         raise UsageError(f"expected different files, got {doubled[0]} twice")
 
 
 def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
-    """Read a sample, its target (or None), its bounds, and notes about names."""
+    """Read a sample, its target (or None) and its bounds, with notes about names."""
     named = NamedTarget(options)
     sample = named.read(*files)
     target = named.of_sample(files_label(files), sample, needs_scores=True)
@@ -303,21 +303,21 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Give the columns the names of the target if ``--columns`` orders them.
+    """Rename the columns ordered by ``--columns`` to the target's parameters.
 
-    Parameters of the target are selected by name where possible.
+    Where possible, the parameters of the target are selected by name.
     """
     sample = selected(sample, target)[0]
     known = None if target is None else target.names
     if columns is None or known is None or len(known) != sample.dim or sorted(known) == sorted(sample.names):
         return sample, ()
     given, wanted = ", ".join(sample.names), ", ".join(known)
-    note = f"the columns {given} were read, in this order, as the target's parameters {wanted}"
+    note = f"the columns {given} were read, in this order, as the target parameters {wanted}"
     return replace(sample, names=known), (note,)
 
 
 def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Floats | None:
-    """Return bounds of the parameters from one pair, ordered pairs or named pairs."""
+    """Return parameter bounds given by one pair, ordered pairs or named pairs."""
     if not given:
         return None
     names, pairs = [name for name, *_ in given], np.array([pair for _, *pair in given])
@@ -340,7 +340,7 @@ def deliver(
     notes: Iterable[str],
     result: Result | None = None,
 ) -> None:
-    """Print a document or a text, write the requested files, and print warnings.
+    """Print a document or text, write the requested files, and print warnings.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def deliver(
 
 
 def _save(draw: Callable[[], Figure], path: str) -> None:
-    """Write a figure in the format given by the file name extension, or as PNG."""
+    """Write a figure in the format of the file name extension, or as PNG."""
     form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
     stream = io.BytesIO()
     try:

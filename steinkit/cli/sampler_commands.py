@@ -1,6 +1,6 @@
 """Options of the samplers, ``steinkit samplers`` and ``steinkit design``.
 
-The options have the names of the Python arguments, with dashes.
+The option names are the names of the Python arguments with dashes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from steinkit.text import filled, one_line
 
 
 def _whole(text: str) -> int:
-    """Return a whole number, which may be written as 1e6."""
+    """Parse a whole number, which can also be written as 1e6."""
     number = float(text)
     if not number.is_integer():
         raise ValueError
@@ -52,7 +52,7 @@ _SEED = shared.Parsed(_seeds, "a whole number, or whole numbers separated by com
 
 
 def _own_option(metavar: str, text: str) -> dict[str, Any]:
-    """Declare an option of one sampler or acceptance test."""
+    """Declare an option for a sampler or acceptance test."""
     names = metavar.split("|")
     if not metavar:
         return {"is_flag": True, "help": text}
@@ -71,20 +71,22 @@ def _option(kind: Any, metavar: str, text: str, **settings: Any) -> dict[str, An
 CHAIN_OPTIONS = {
     "chains": _option(_WHOLE, "K", "Number of chains."),
     "draws": _option(_WHOLE, "N", "Draws per chain."),
-    "budget": _option(_WHOLE, "N", "Number of likelihood evaluations at single data points, per chain."),
+    "budget": _option(_WHOLE, "N", "Number of likelihood evaluations at individual data points, per chain."),
     "burn_in": _option(_WHOLE, "N", "Number of steps to discard at the start of each chain."),
     "thin": _option(_WHOLE, "N", "Keep every N-th step after burn-in."),
-    "seed": _option(_SEED, "S", "Random seed; 'S,S...' (or 'S,') gives one seed per chain, as in the JSON."),
+    "seed": _option(
+        _SEED, "S", "Random seed; a list 'S,S...' (or 'S,') gives one seed per chain, as in the JSON output."
+    ),
     "start": _option(_NUMBERS, "X,X...", "Initial state; repeat the option for each chain.", multiple=True),
 }
 SAMPLER_OPTIONS = {
     "step_size": _option(click.FLOAT, "X", "Variance of a Langevin step; the drift is X/2 times the gradient."),
     "proposal_scale": _option(
-        _NUMBERS, "X[,X...]", "Standard deviation of random-walk steps, common or one per parameter."
+        _NUMBERS, "X[,X...]", "Standard deviation of random-walk steps: one value, or one per parameter."
     ),
     "batch_size": _option(_WHOLE, "N", "Number of data points in a minibatch."),
     "epsilon": _option(click.FLOAT, "X", "Error tolerance of the acceptance test."),
-    "temperature": _option(click.FLOAT, "T", "Divisor of the log likelihood; score with -p temperature=T."),
+    "temperature": _option(click.FLOAT, "T", "Divisor of the log likelihood. For scoring, use -p temperature=T."),
     **{name: _own_option(*each) for name, each in registry.own_options().items()},
     **CHAIN_OPTIONS,
 }
@@ -92,7 +94,7 @@ SAMPLER_OPTIONS = {
 
 
 def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
-    """Declare options of the samplers with their defaults."""
+    """Declare the options of the samplers with their defaults."""
     return shared.combined(
         *(
             option(as_flag(name), name, show_default=show_default and _default(name), **SAMPLER_OPTIONS[name])
@@ -102,7 +104,7 @@ def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
 
 
 def _default(name: str) -> str | bool:
-    """Return the common default of all samplers for the help text, or False."""
+    """Return the default to show in the help text, or False if samplers differ."""
     given = (each.options().get(name) for each in map(registry.find_sampler, registry.sampler_names()))
     found = {str(each.default) for each in given if each is not None}
     return found.pop() if len(found) == 1 and not found & {"None", "False"} else False
@@ -121,7 +123,7 @@ def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
     UsageError
         If the sampler does not have one of them, or if a required option is missing.
     """
-    # If an option is not given, its value is False for a flag, () if it is repeatable, and None otherwise. The value 0
+    # The value of a missing option is False for a flag, () for a repeatable option, and None otherwise. The value 0
     # is valid.
     values = {name: settings[name] for name in SAMPLER_OPTIONS}
     given = {name: value for name, value in values.items() if value not in (None, ()) and value is not False}
@@ -135,22 +137,22 @@ def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
     if sampler.needs_end and not {"draws", "budget"} & given.keys():
         missing.append("--draws or --budget")
     if missing:
-        raise UsageError(f"{subject} needs {' and '.join(missing)}; its options are {options_text(taken)}")
+        raise UsageError(f"{subject} requires {' and '.join(missing)}; its options are {options_text(taken)}")
     if "start" in given:
         given["start"] = _states(given["start"])
     return given
 
 
 def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
-    """Return one state for all chains, (d,), or one state per chain, (chains, d)."""
+    """Return one state of shape (d,), or one state per chain, of shape (chains, d)."""
     rows = [start if isinstance(start, list) else [start] for start in starts]
     if len(lengths := {len(row) for row in rows}) > 1:
-        raise UsageError(f"--start: expected states of one length, got {', '.join(map(str, sorted(lengths)))}")
+        raise UsageError(f"--start: expected states of equal length, got {', '.join(map(str, sorted(lengths)))}")
     return rows[0] if len(rows) == 1 else rows
 
 
 def options_text(options: Mapping[str, Option]) -> str:
-    """Return the required options, and the others in brackets with their defaults."""
+    """Return the required options, followed by the others in brackets with defaults."""
     required = [as_flag(option.name) for option in options.values() if option.required]
     return " ".join([*required, *(_optional(option) for option in options.values() if not option.required)])
 
@@ -176,15 +178,15 @@ def samplers(json_output: bool) -> None:
         lines += [sampler.name, one_line(sampler.summary, "    "), filled(options_text(options), "    ")]
         listed = [{**asdict(option), "name": as_flag(option.name)} for option in options.values()]
         documents.append({"name": sampler.name, "summary": sampler.summary, "options": listed})
-    closing = "Options in brackets are optional; chains need --draws, --budget, or both. See 'steinkit sample --help'."
+    closing = "Options in brackets are optional. Chains need --draws, --budget, or both. See 'steinkit sample --help'."
     document = {"samplers": documents, "version": __version__}
     say(as_json(document) if json_output else "\n".join([*lines, "", filled(closing)]))
 
 
-_SMALLEST_BATCH = 100  # smallest batch with an approximately normal mean
+_SMALLEST_BATCH = 100  # smallest batch size for which the mean is approximately normal
 _TRIAL = ("temperature", "draws", "burn_in", "thin", "chains", "seed")
 Found: TypeAlias = tuple[dict[str, Any], str]
-"""JSON document and text of a design."""
+"""JSON document and text for a design."""
 
 
 @shared.command()
@@ -194,7 +196,7 @@ Found: TypeAlias = tuple[dict[str, Any], str]
     option("--first-fraction", type=float, metavar="X", help="Fraction of the data read at each stage, in (0, 1]."),
     sampler_options("epsilon", "alpha", "batch_size", show_default=False),
     option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
-    option("--size", type=int, metavar="N", help="Number of data points, for the batch size of the design."),
+    option("--size", type=int, metavar="N", help="Number of data points, from which the batch size is computed."),
 )
 @option_group("Trial run", shared.target_options(), sampler_options("proposal_scale", *_TRIAL))
 @option_group("Output", shared.json_option)
@@ -207,9 +209,9 @@ def design(json_output: bool, **settings: Any) -> None:
     steinkit design --target-error 0.01 --target gaussian-mean --proposal-scale 0.1
 
     The first example computes the error of a test if the standardized mean of the data, (mean - mu_0) sqrt(N - 1) /
-    sigma, is 1. The second example finds a test with an error of at most 0.05 for any mean. The third example makes a
-    trial run of exact random-walk Metropolis and finds the test that changes its acceptance probabilities by 0.01 on
-    average.
+    sigma, is 1. The second example finds a test with an error of at most 0.05 for all means. The third example performs
+    a trial run with exact random-walk Metropolis. The design is the test that changes the acceptance probabilities in
+    this run by 0.01 on average.
     """
     given = {name: value for name, value in settings.items() if value not in (None, (), {})}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case
@@ -218,7 +220,7 @@ def design(json_output: bool, **settings: Any) -> None:
 
 
 def _require(given: Options, needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
-    """Raise UsageError unless the combination of options is valid."""
+    """Raise UsageError if the combination of options is not valid."""
     if not set(needed) <= given.keys() <= {*needed, *optional}:
         required, allowed, got = (
             ", ".join("-p" if name == "target_options" else as_flag(name) for name in names)
@@ -228,13 +230,13 @@ def _require(given: Options, needed: tuple[str, ...], optional: tuple[str, ...])
 
 
 def _analysis(given: Options) -> Found:
-    """Compute the error and cost of a test at a given mean."""
+    """Compute the error and cost of a test for a given mean."""
     _require(given, ("first_fraction", "epsilon"), ("mean", "alpha"))
     settings = {"mean": 0.0, "alpha": 0.5, **given}
     found = library.operating_characteristics(**settings)
     text = (
         f"{_described(settings)} At a standardized mean of {settings['mean']:g}, its error probability is "
-        f"{found.error:.3g}. It reads a fraction {found.data_use:.3g} of the data on average, and all of the data with "
+        f"{found.error:.3g}. It reads a fraction {found.data_use:.3g} of the data on average, and all the data with "
         f"probability {found.undecided:.3g}."
     )
     numbers = {name: float(getattr(found, name)) for name in ("error", "data_use", "undecided")}
@@ -242,26 +244,26 @@ def _analysis(given: Options) -> Found:
 
 
 def _worst_case(given: Options) -> Found:
-    """Find a design for any mean."""
+    """Find a design that is valid for all means."""
     _require(given, ("target_error",), ("first_fraction", "alpha", "size"))
     found = library.worst_case_design(given["target_error"], **_only(given, "first_fraction", "alpha"))
     text = (
         f"For any mean, its error probability is at most {found.error:.3g}, and it reads at most a fraction "
-        f"{found.data_use:.3g} of the data on average. Both are much smaller for most steps of a chain; --target uses "
-        "the steps of a trial run instead."
+        f"{found.data_use:.3g} of the data on average. For most steps of a chain, both values are much smaller. To "
+        "use the steps of a trial run instead, add --target."
     )
     return _designed(found, given.get("size"), text)
 
 
 def _average(given: Options) -> Found:
-    """Find a design for the steps of a trial run."""
+    """Find a design based on the steps of a trial run."""
     _require(given, ("target_error", "target", "proposal_scale"), ("target_options", "alpha", "batch_size", *_TRIAL))
     scale = given["proposal_scale"]
     run = {name: given[name] for name in _TRIAL if name in given}
     with apart_from_results():
         posterior = NamedTarget(given).target(len(scale) if isinstance(scale, list) else 1)
         if not isinstance(posterior, Posterior):
-            raise UsageError(f"a trial run requires a posterior; got {posterior.label!r}, a target without data")
+            raise UsageError(f"a trial run requires a posterior; got {posterior.label!r}, which has no data")
         trial = library.trial_run(posterior, proposal=library.RandomWalk(scale), progress=on_terminal(), **run)
     found = library.average_design(trial, given["target_error"], **_only(given, "batch_size", "alpha"))
     moves = len(trial.log_ratio)
@@ -276,7 +278,7 @@ def _average(given: Options) -> Found:
 
 
 def _only(given: Options, *names: str) -> dict[str, list[Any]]:
-    """Return the given options as search values, such as "alphas" for "alpha"."""
+    """Return the given options as search values, such as "alphas" instead of "alpha"."""
     return {f"{name}s": [given[name]] for name in names if name in given}
 
 
@@ -286,8 +288,8 @@ def _designed(found: SequentialDesign, size: int | None, text: str) -> Found:
     batch_size, warnings = options.get("batch_size"), []
     if batch_size is not None and batch_size < _SMALLEST_BATCH:
         warnings.append(
-            f"the means of batches of {batch_size} may not be normal, as the design assumes; use batches of at least "
-            f"{_SMALLEST_BATCH}"
+            f"the design assumes normal batch means, which may not hold for batches of {batch_size}; use at least "
+            f"{_SMALLEST_BATCH} data points per batch"
         )
     words = " ".join(f"{as_flag(name)} {value:.6g}" for name, value in options.items())
     advice = [f"steinkit sample approximate-mh {words} ..."] if options else []

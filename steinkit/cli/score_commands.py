@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     ),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:
-    """Compute a verdict and discrepancies of the draws in FILE ('-': standard input).
+    """Compute a verdict and discrepancies for draws in FILE ('-': standard input).
 
     \b
     steinkit score draws.csv --target normal -p mean=0,0 --plot where.png
@@ -80,7 +80,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         code = code or 1
     elif threshold < upper:
         code = code or SolverError.exit_code
-        notes.append(f"--fail-above {threshold:g} is undecided: it lies inside the bracket")
+        notes.append(f"--fail-above {threshold:g} is undecided because it lies inside the bracket")
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
         **scores.to_dict(),
@@ -99,7 +99,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, ...]]:
-    """Return the exit code of the --fail-if options, and a warning."""
+    """Return the exit code for the --fail-if options, and a warning."""
     biased, delta = options["fail_if_biased"] is not None, options["fail_if_bias"]
     if not biased and delta is None:
         return 0, ()
@@ -108,7 +108,7 @@ def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, 
         code = InputError.exit_code if verdict is None else SolverError.exit_code
         return code, (f"{flag}: the draws could not be tested",)
     if not verdict.enough_draws:
-        few = f"{flag} is undecided: {verdict.effective_draws:.0f} effective draws are too few; add draws"
+        few = f"{flag} is undecided; {verdict.effective_draws:.0f} effective draws are too few, so add draws"
         return SolverError.exit_code, (few,)
     bias = verdict.bias
     rejected = biased and verdict.is_biased and verdict.is_large is not False
@@ -116,15 +116,15 @@ def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, 
         return 1, ()
     if delta is None or (bias is not None and bias.reliable.all()):
         return 0, ()
-    return SolverError.exit_code, ("--fail-if-bias is undecided: the bias of some means could not be estimated",)
+    return SolverError.exit_code, ("--fail-if-bias is undecided because the bias of some means could not be estimated",)
 
 
 def _threshold(request: Request) -> float:
-    """Return the value of --fail-above, or NaN, which no value exceeds."""
+    """Return the value of --fail-above, or NaN if no threshold is given."""
     asked = request.given["fail_above"]
     for first in request.measures[:1]:
         if asked is not None and not first.smaller_is_better:
-            raise UsageError(f"--fail-above applies to discrepancies; got {first.name} as the first --measure")
+            raise UsageError(f"--fail-above requires a discrepancy as the first --measure; got {first.name}")
     return math.nan if asked is None else float(asked)
 
 
@@ -151,8 +151,8 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit verdict draws.csv --target normal -p mean=0,0
     \f
-    The verdict states whether the draws come from the target, estimates the bias of the mean and standard deviation of
-    each parameter, with margins of error, and lists the aspects that were not tested.
+    The verdict states whether the draws come from the target and which aspects were not tested. For each parameter, the
+    bias of the mean and standard deviation is estimated, with margins of error.
     """
     require_different(files)
     for file in files:
@@ -180,7 +180,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
 
 
 class _Judged(NamedTuple):
-    """A file with its verdict, or the reason why there is no verdict."""
+    """A file and its verdict, or the reason why there is no verdict."""
 
     file: str
     sample: Sample
@@ -213,7 +213,7 @@ def _judge(file: str, judging: Judging, options: Options) -> _Judged:
 
 
 def _report(judged: list[_Judged], everything: bool, diagnostics: bool) -> str:
-    """Return the verdicts as text and tables."""
+    """Return the verdicts as text with tables."""
     found = {each.name: each.verdict for each in judged}
     blocks = [verdicts_table(found, "largest bias").text(("sample", "verdict"))] if len(judged) > 1 else []
     for each in judged:

@@ -19,7 +19,7 @@ _NOTHING_SCORED = 4
 _jobs = option(
     "--jobs", type=int, metavar="N", show_default="none", help="Number of worker processes; -1 for all processors."
 )
-_file = option("-o", "--output", required=True, metavar="FILE", help="SQLite file for cells and draws.")
+_file = option("-o", "--output", required=True, metavar="FILE", help="SQLite file for the cells and draws.")
 
 
 @shared.command()
@@ -51,15 +51,15 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    Paths in CONFIG.toml are relative to its folder. Python files named in CONFIG.toml are run. A file may define a
-    target, or a sampler as a function (target, *, seed, **options) that returns an array of shape (draws, coordinates).
-    The start "normal" is a standard normal state for each seed. The table [run] also accepts max_seconds, label and
-    options of the measures, such as units, dilation and solver.
+    Paths in CONFIG.toml are relative to its folder. Any Python files named in CONFIG.toml are run. A Python file can
+    define a target, or a sampler as a function (target, *, seed, **options) that returns an array of shape (draws,
+    coordinates). With start = "normal", each seed starts from a standard normal draw. The table [run] also accepts
+    max_seconds, label and options of the measures, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
-    and runs failed cells again. The grid and the seeds may be extended. Cells with another target, sampler, option or
-    measure stay in FILE and are not used. Values that the sampler rejects are reported before the first cell is run.
-    The exit code is 4 if no cell could be scored.
+    and runs failed cells again. The grid and the seeds can be extended later. Cells with a different target, sampler,
+    option or measure remain in FILE but are not used. Invalid sampler options are reported before the first cell is
+    run. The exit code is 4 if no cell could be scored.
     """
     from steinkit.sweeps.plan import read_plan
     from steinkit.sweeps.run import execution, run_plan
@@ -91,7 +91,7 @@ def _report(result: Result, output: str, json_output: bool) -> None:
         type=click.FloatRange(0.0, 1.0, min_open=True),
         metavar="SHARE",
         default=0.15,
-        help="Fraction of the full grid's cost to spend.",
+        help="Cost of the choice, as a fraction of the full grid's cost.",
     ),
     _jobs,
 )
@@ -102,11 +102,11 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
-    All settings are run with short chains, and the better ones with longer chains. CONFIG.toml has the format of
-    'steinkit sweep'. The table [sampler] sets the full length of a chain as budget or draws.
+    All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the
+    format of 'steinkit sweep'. The table [sampler] sets the full length of a chain, as budget or draws.
 
     \f
-    Every finished cell is committed to FILE. After an interrupt, the same command resumes.
+    Every finished cell is committed to FILE. After an interrupt, the same command resumes the run.
     """
     from steinkit.sweeps.plan import read_plan
     from steinkit.sweeps.run import execution

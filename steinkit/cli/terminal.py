@@ -1,4 +1,4 @@
-"""Terminal output, validation of output files, and handling of Ctrl-C."""
+"""Terminal output, validation of output files and handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from steinkit.errors import OutputError, UsageError, printable
 from steinkit.text import filled, on_screen
 
 _FIGURES = (".png", ".pdf", ".svg")
-_COLUMNS = 80  # width if the terminal does not report one
+_COLUMNS = 80  # default width, used if the terminal does not report a width
 
 
 def require_places(source: str, json_file: str | None, figure_file: str | None) -> None:
-    """Check that output files can be written and differ from the source."""
+    """Check that output files can be written and are not input files."""
     if json_file:
         require_place("-o", json_file, source, "print JSON there with --json")
     if figure_file:
-        require_place("--plot", figure_file, source, "name a .png, .pdf or .svg file")
+        require_place("--plot", figure_file, source, "choose a .png, .pdf or .svg file")
         if not is_device(figure_file) and Path(figure_file).suffix.lower() not in _FIGURES:
-            raise UsageError(f"--plot: expected a name that ends in {', '.join(_FIGURES)}, got {figure_file}")
+            raise UsageError(f"--plot: expected a file name ending in {', '.join(_FIGURES)}, got {figure_file}")
     if json_file and figure_file and Path(json_file).resolve() == Path(figure_file).resolve():
         raise UsageError(f"-o and --plot must name different files; got {json_file} for both")
 
 
 def require_place(option: str, path: str, source: str, remedy: str) -> None:
-    """Check that a file can be written and differs from the source."""
+    """Check that a file can be written and is not an input file."""
     if path == "-":
         raise UsageError(f"{option} cannot write to standard output; {remedy}")
     folder = Path(path).parent
@@ -47,14 +47,14 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
 
 
 def is_device(path: str) -> bool:
-    """Return True if a path is a device or a pipe, regardless of its file extension."""
+    """Return True if a path is a device or a pipe, whatever its extension."""
     return Path(path).exists() and not Path(path).is_file()
 
 
 def say(text: str) -> None:
     """Print a result to standard output.
 
-    It is not an error if the reader closes a pipe.
+    A closed pipe is not treated as an error.
     """
     try:
         click.echo(printable(text, lines=True))
@@ -71,7 +71,7 @@ def warn(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print text to standard error, wrapped on a terminal."""
+    """Print text to standard error, wrapped to the width of a terminal."""
     columns = terminal_columns(sys.stderr)
     if columns is not None:
         with on_screen(columns):
@@ -80,7 +80,7 @@ def tell(text: str) -> None:
 
 
 def say_aside(text: str) -> None:
-    """Print text to standard error if that stream can be written."""
+    """Print text to standard error if that stream is writable."""
     with contextlib.suppress(OSError):
         click.echo(printable(text, lines=True), err=True)
 
@@ -88,7 +88,7 @@ def say_aside(text: str) -> None:
 def say_next(words: Sequence[str], purpose: str, *, json_output: bool = False) -> None:
     """Suggest a command unless JSON was printed.
 
-    These words do not include the name of the program.
+    The words do not include the program name.
     """
     if not json_output:
         say_aside(f"next: steinkit {shlex.join(words)}  # {purpose}")
@@ -117,7 +117,7 @@ def terminal_columns(stream: TextIO | None) -> int | None:
     asked = os.environ.get("COLUMNS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
-    with contextlib.suppress(OSError):  # the width or the file descriptor is unknown
+    with contextlib.suppress(OSError):  # the width or file descriptor is unknown
         return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
     return _COLUMNS
 
@@ -127,11 +127,11 @@ INTERRUPTED = 130
 
 @contextlib.contextmanager
 def heeded_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first Ctrl-C, and end the process at the second.
+    """Raise KeyboardInterrupt on the first Ctrl-C and end the process on the second.
 
     A second KeyboardInterrupt would leave solvers running during interpreter shutdown, which would abort the process.
-    The process also ends if the first KeyboardInterrupt is raised in a callback from C code because such a callback
-    would discard the exception.
+    The process also ends if the first interrupt arrives in a callback from C code, because the callback would discard
+    the exception.
     """
     interrupted = False
 

@@ -1,4 +1,4 @@
-"""Measures of sample quality by name.
+"""Registry of measures of sample quality.
 
 All measures have the same signature. The functions `score`, `compare`, `curve` and `sweep` use these measures.
 
@@ -7,13 +7,13 @@ All measures have the same signature. The functions `score`, `compare`, `curve` 
     moments       moment Stein discrepancy         any dimension    an estimate, with a p-value
     bias          bias of means and sds            any dimension    an estimate
     classical     classical Stein discrepancy      one dimension    certified bracket
-    wasserstein   Wasserstein-1 distance           one dimension    bracket, needs the target's cdf
+    wasserstein   Wasserstein-1 distance           one dimension    bracket; requires the target's cdf
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
-    ess           effective sample size            any dimension    an estimate; needs no target
+    ess           effective sample size            any dimension    an estimate; requires no target
 
 All measures except the last are distances between the sample and its target, so smaller values are better. The
-effective sample size is the number of independent draws with the same precision. This measure does not detect bias
-because it does not depend on the target.
+effective sample size is the number of independent draws that would give the same precision. This measure does not
+depend on the target and therefore cannot detect bias.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ _ALL = (
         shared("units", "tolerance", "max_seconds"),
         claim="found",
         needs="target",
-        refuses={"bounds": "measure wasserstein uses the cdf of the target, which ignores bounds; omit one of the two"},
+        refuses={
+            "bounds": "measure wasserstein uses the target's cdf, which ignores bounds; omit either the measure "
+            "or the bounds"
+        },
     ),
     Measure(
         "ksd",
@@ -125,7 +128,7 @@ _ALL = (
                 may_be_object=True,
             ),
             "kernel_scale": Option(
-                metavar="SCALE", default_text="the kernel's own", help="Scale of the kernel, in the chosen units"
+                metavar="SCALE", default_text="the kernel's own", help="Length scale of the kernel, in the chosen units"
             ),
             "statistic": Option(default="v", choices=lambda: ("v", "u"), help="Statistic (u estimates the square)"),
         }
@@ -154,18 +157,18 @@ def find_measure(name: str) -> Measure:
 
 
 def default_measure(dim: int, *, operator: object = None) -> str:
-    """Return the name of the default measure in a dimension.
+    """Return the name of the default measure for a given dimension.
 
-    In one and two dimensions, the default is the graph Stein discrepancy, the most sensitive measure. In higher
-    dimensions, this discrepancy saturates at typical sample sizes and then prefers samples that are too narrow. The
-    sliced discrepancy does not saturate. For operators other than the Langevin operator, the default is the graph Stein
-    discrepancy in any dimension.
+    In one and two dimensions, the default is the graph Stein discrepancy, which is the most sensitive measure. In
+    higher dimensions, the graph Stein discrepancy saturates at typical sample sizes and then favors samples that are
+    too narrow. The default is therefore the sliced discrepancy, which does not saturate. With any other operator than
+    the Langevin operator, the default is the graph Stein discrepancy in all dimensions.
     """
     return "graph" if dim <= 2 or operator is not None else "sliced"
 
 
 def all_options() -> dict[str, Option]:
-    """Return the options of all measures by name."""
+    """Return a dictionary of the options of all measures."""
     return {name: option for measure in _ALL for name, option in measure.options.items()}
 
 
@@ -196,13 +199,13 @@ def require_taken(settings: Mapping[str, object], measures: Sequence[str]) -> No
 
 
 def _require_settings(settings: Mapping[str, object]) -> None:
-    require_known(settings, all_options(), "no measure has a setting", "the settings")
+    require_known(settings, all_options(), "no measure has the setting", "the settings")
 
 
 def recorded_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Return all settings that affect values, in the form stored in JSON.
+    """Return all settings that affect values, as stored in JSON.
 
-    An operator is represented by its fingerprint.
+    Operators are represented by their fingerprints.
     """
     return {
         name: recorded(option.checked(settings.get(name, option.default)))
@@ -212,7 +215,7 @@ def recorded_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def takers_of(setting: str) -> tuple[str, ...]:
-    """Return the names of the measures that have a setting."""
+    """Return the names of the measures that accept a setting."""
     return tuple(measure.name for measure in _ALL if setting in measure.options)
 
 
@@ -252,7 +255,7 @@ def take_measure(
     """
     measure = find_measure(name)
     if measure.needs == "target" and target is None:
-        raise UsageError(f"measure {name} requires a target, got only stored scores")
+        raise UsageError(f"measure {name} requires a target, but only stored scores were given")
     given = {**(settings or {}), **changes}
     _require_settings(given)
     notes: tuple[str, ...] = ()

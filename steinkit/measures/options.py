@@ -1,11 +1,11 @@
-"""Settings of the measures as options, and units of the samples.
+"""Settings of measures as options, and units of samples.
 
-The settings of each measure are declared once. The command-line options, the keys of the [run] table of a sweep, the
-arguments of `compare`, `curve` and `sweep`, and the settings in records are derived from these declarations.
+Each setting of a measure is declared once. These declarations define the command-line options, the keys in the [run]
+table of a sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records.
 
-A single sample and each of its independent reference samples are measured in units of their own standard deviations. If
-several samples are compared, or the cells of a sweep, all share one scale. Diffusion operators are functions of the raw
-coordinates, so raw units are used with them.
+A single sample is measured in units of its own standard deviations, and so is each of its reference samples. When
+several samples or the cells of a sweep are compared, all of them share one scale. Diffusion operators are functions of
+the raw coordinates and are therefore used with raw units.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ UNIT_WORDS = ("own", "reference", "raw")
 
 
 def imported(path: str) -> Callable[..., Any]:
-    """Return a function that imports and calls a function of steinkit.
+    """Return a function that imports and calls a steinkit function.
 
-    The argument "module.name" identifies the function, which is imported at the first call.
+    The path has the form "module.name". The module is imported on the first call.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -115,7 +115,7 @@ def _units(value: Any) -> Any:
 
 
 def recorded(value: Any) -> Any:
-    """Convert a value to a form that JSON can store.
+    """Convert a value to a form that can be stored as JSON.
 
     Arrays are converted to lists, infinity to None, and other objects to their repr.
     """
@@ -143,8 +143,8 @@ _SHARED = {
     "tolerance": Option(
         of_solver=True,
         metavar="X",
-        default_text="1e-6; graph from 4-D 1e-3",
-        help="Largest relative width of a bracket",
+        default_text="1e-6, or 1e-3 for graph in four or more dimensions",
+        help="Maximum relative width of a bracket",
     ),
     "max_seconds": Option(
         of_solver=True, metavar="S", help="Stop after S seconds, with the best bracket or exit code 4"
@@ -181,7 +181,7 @@ _SHARED = {
 
 
 def shared(*names: str) -> dict[str, Option]:
-    """Return the options that several measures have in common, by name."""
+    """Return the options that several measures share, by name."""
     return {name: _SHARED[name] for name in names}
 
 
@@ -223,7 +223,7 @@ class Measure:
 
     @property
     def has_bracket(self) -> bool:
-        """True if the values have brackets."""
+        """True if values of the measure have brackets."""
         return self.claim != "estimated"
 
     @property
@@ -233,19 +233,19 @@ class Measure:
 
     @property
     def better(self) -> str:
-        """Claim for a sample with a disjoint, better bracket, such as "proved better"."""
+        """Text for a sample with a disjoint and better bracket, such as "proved better"."""
         return f"{self.claim} better" if self.has_bracket else "better"
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """All settings that the measure rejects, with reasons."""
+        """Settings that the measure rejects, with the reasons."""
         if self.needs == "draws" or "operator" in self.options:
             return self.refuses
-        reason = f"measure {self.name} supports only the Langevin operator; operator= is for graph and ksd"
+        reason = f"measure {self.name} supports only the Langevin operator; operator= requires measure graph or ksd"
         return {"operator": reason, **self.refuses}
 
     def take(self, sample: Sample, target: Target | None, given: Mapping[str, Any]) -> Measurement:
-        """Measure a sample, using only the given settings that apply to this measure.
+        """Measure a sample with those of the given settings that this measure accepts.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class Measure:
 def units_of_one(
     sample: Sample, target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[UnitsLike, tuple[str, ...]]:
-    """Return the units of a single sample, and notes about them.
+    """Return the units for a single sample, and notes about these units.
 
     Raises
     ------
@@ -285,11 +285,11 @@ def units_of_one(
 def units_of_several(
     samples: Iterable[Sample], target: Target | None, settings: Mapping[str, Any]
 ) -> tuple[Units | None, tuple[str, ...]]:
-    """Return the common scale of several samples, and notes about it.
+    """Return the common scale of several samples, and notes about this scale.
 
     The scale is None if there are no samples.
 
-    If the target has no sampler, the scale of the first sample without constant coordinates is used.
+    If the target has no sampler, the scale comes from the first sample without constant coordinates.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def units_of_several(
 
     require_target(target, optional=True)
     dim = None if target is None else target.dim
-    # the measures refuse the others
+    # the measures reject other units
     pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]
     if not pilots:
         return None, ()
@@ -310,7 +310,7 @@ def units_of_several(
         units = "raw"
     elif is_open(units):
         if settings.get("bounds") is not None and (target is None or target.bounds is None):
-            source = None  # its sampler ignores the bounds
+            source = None  # the target's sampler ignores the bounds
         if source is None or not source.can_sample:
             pilot = next((each for each in pilots if not _constant(each)), pilot)
             if constant := _constant(pilot):
@@ -354,4 +354,4 @@ def _constant(sample: Sample) -> list[str]:
 def _raw_note(constant: list[str]) -> tuple[str, ...]:
     from steinkit.units import without_units
 
-    return (Caution(f"{without_units(constant)}: raw units were used"),)
+    return (Caution(f"{without_units(constant)}; raw units were used"),)

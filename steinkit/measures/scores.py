@@ -1,4 +1,4 @@
-"""Scores of a single sample, with its verdict and reference values."""
+"""Scores of a single sample, with a verdict and reference values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BARE = (
     "Compare it with independent draws (--reference) or with other samples of the same size."
 )
 _CHANCE = (
-    "The draws are not rejected. The measures report the largest contributions to the discrepancy in any case; these "
-    "may be due to chance."
+    "The draws are not rejected. The largest contributions to the discrepancy are listed for all samples, and can be "
+    "due to chance."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores(Result):
-    """Measures of a sample and its verdict.
+    """Measures and verdict for a sample.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Scores(Result):
 
     @property
     def sample_name(self) -> str:
-        """Name of the sample used in sentences."""
+        """Name of the sample for use within a sentence."""
         return "the sample" if self.origin is None else self.origin.sample
 
     def reference(self, each: Measurement) -> Reference | None:
@@ -74,7 +74,7 @@ class Scores(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as a JSON document.
 
-        The key "reference" refers to the first measure with a reference.
+        The key "reference" contains the values for the first measure that has a reference.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class Scores(Result):
         if self.verdict is not None:
             found += self.verdict.statements()
             if not self.verdict.is_biased:
-                found.append(Statement("limits", "Why do the measures report a discrepancy?", _CHANCE))
+                found.append(Statement("limits", "Where does the discrepancy come from?", _CHANCE))
         elif self.unjudged:
             found.append(Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged)))
         found += [each for measured in self.measurements for each in self._statements(measured)]
@@ -120,12 +120,12 @@ class Scores(Result):
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """List the biases, and each measure by coordinate."""
+        """List the biases, and the measures by coordinate."""
         biases = () if self.verdict is None else self.verdict.tables()
         return (*biases, *(table for each in self.measurements for table in self._tables(each)))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List the sample, its units and its origin."""
+        """Describe the sample, its units and its origin."""
         distinct = f"{len(self.sample)}, {len(self.sample.distinct())} of them distinct"
         units = units_label(None if self.units is None else self.units.document)
         known = [("draws", distinct), ("coordinates", ", ".join(self.sample.names)), ("units", units)]
@@ -169,6 +169,6 @@ class Scores(Result):
 
 
 def sample_document(sample: Sample) -> dict[str, object]:
-    """Return the sample's entry in JSON."""
+    """Return the JSON entry for the sample."""
     distinct = len(sample.distinct())
     return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}

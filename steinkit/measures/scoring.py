@@ -1,4 +1,4 @@
-"""Measures, references and verdicts of samples."""
+"""Computation of measures, references and verdicts for samples."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 
 LEVEL = 0.01
-"""Default level. Samples with a smaller p-value are rejected."""
-_REFERENCE_TOLERANCE = 1e-3  # the values of exact samples vary by much more than this
+"""Default level. Samples with smaller p-values are rejected."""
+_REFERENCE_TOLERANCE = 1e-3  # variation among exact samples is much larger
 
 
 class Judgement(NamedTuple):
-    """Verdict on a sample, or the reason why it is missing.
+    """Verdict on a sample, or the reason why there is no verdict.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Judgement(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings from the verdict, or a warning that it is missing."""
+        """Warnings from the verdict, or a warning that the verdict is missing."""
         if self.unjudged is not None:
             return (Caution(f"there is no verdict: {self.unjudged}"),)
         return self.verdict.warnings if self.verdict is not None and self.verdict.enough_draws else ()
@@ -64,7 +64,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ComparedSample:
-    """Results of one of the compared samples.
+    """Results for one of the compared samples.
 
     Attributes
     ----------
@@ -92,17 +92,17 @@ class ComparedSample:
 
     @property
     def draws(self) -> int:
-        """Number of draws, or 0 if the draws could not be read."""
+        """Number of draws, or 0 if no draws could be read."""
         return 0 if self.sample is None else len(self.sample)
 
     @property
     def size(self) -> int:
-        """Effective size of exact samples for comparison."""
+        """Effective size of the exact samples used for comparison."""
         return self.effective or self.draws
 
     @property
     def reasons(self) -> str:
-        """Reasons why measures are missing."""
+        """Reasons for missing measures."""
         return "; ".join(f"{measure}: {error}" for measure, error in self.errors.items())
 
     @property
@@ -113,9 +113,9 @@ class ComparedSample:
 
 
 class Scored(NamedTuple):
-    """Samples with their results.
+    """Samples and their results.
 
-    The results include the values of exact samples for each measure, and reasons for missing values.
+    The results include reference values from exact samples for each measure, and the reasons for any missing values.
     """
 
     samples: list[ComparedSample]
@@ -125,7 +125,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class Judging:
-    """Options for computing verdicts.
+    """Options for the computation of verdicts.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Judging:
         require_sensible(self.level, self.matters, self.looks)
 
     def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
-        """Return the verdict on a sample, or the reason why it is missing.
+        """Return the verdict on a sample, or the reason why there is no verdict.
 
         Parameters
         ----------
@@ -187,9 +187,10 @@ def score_sample(
     judging: Judging | None = None,
     rng: Seed = 0,
 ) -> Scores:
-    """Compute the measures and the verdict of a sample.
+    """Compute the measures and the verdict for a sample.
 
-    Exact samples are also measured for reference. If computing the verdict or a reference fails, a warning states why.
+    Exact samples are also measured for reference. If the computation of the verdict or a reference fails, a warning
+    gives the reason.
 
     Parameters
     ----------
@@ -236,9 +237,9 @@ def score_samples(
     judging: Judging | None,
     rng: Seed,
 ) -> Scored:
-    """Compute the measures and the verdicts of samples.
+    """Compute the measures and verdicts for several samples.
 
-    Exact samples with the same effective sizes are also measured for reference. See `score_sample`.
+    For reference, exact samples with the same effective sizes are also measured. See `score_sample`.
 
     Raises
     ------
@@ -251,7 +252,7 @@ def score_samples(
     steps = len(samples) * len(measures)
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
     found: list[ComparedSample] = []
-    several = len(samples) > 1  # with a single sample, the measures show the progress bar
+    several = len(samples) > 1  # for a single sample, the measures show their own progress bars
     own = {**settings, "progress": not several and settings.get("progress", False)}
     with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
         for name, each in samples.items():
@@ -286,7 +287,7 @@ def score_samples(
                     reference = _reference(results, target, n, source, rng, settings)
                 references[measure] = (*references.get(measure, ()), reference)
             except (SolverError, InputError) as error:
-                missing.append(f"the reference of {n} draws was not measured by {measure}: {error}")
+                missing.append(f"the reference with {n} draws could not be measured by {measure}: {error}")
     for k, compared in enumerate(found):
         if judging is not None and compared.sample is not None and compared.measurements:
             with shares.one():
@@ -296,7 +297,7 @@ def score_samples(
 
 
 def require_sampler(target: Target | None, settings: Settings) -> Target:
-    """Return the target if it can generate exact samples within the bounds.
+    """Return the target if its sampler generates exact samples within the bounds.
 
     Raises
     ------
@@ -305,24 +306,24 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
     """
     truncated = settings.get("bounds") is not None and target is not None and target.bounds is None
     if target is None or not target.can_sample or truncated:
-        got = "stored scores" if target is None else f"{target.label}{' with other bounds' if truncated else ''}"
-        raise UsageError(f"a reference requires a target with a sampler, or reference_draws; got {got}")
+        got = "stored scores" if target is None else f"{target.label}{' with different bounds' if truncated else ''}"
+        raise UsageError(f"a reference needs a target with a sampler, or reference_draws; got {got}")
     return target
 
 
 def _reference(
     measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Settings
 ) -> Reference:
-    """Measure exact samples with n effective draws.
+    """Measure exact samples of effective size n.
 
-    The settings are the same as for the measured samples, except that the tolerance is at least 1e-3.
+    The settings are those of the measured samples, but the tolerance is at least 1e-3.
     """
     from steinkit.discrepancy.reference import reference_discrepancy
 
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
     shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
-    if units is not None:  # if a sample is measured in its own units, so is each exact sample
+    if units is not None:  # exact samples also use their own units if the sample does
         shared["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=shared)
     progress = settings.get("progress", False)

@@ -1,4 +1,4 @@
-"""Figures of results.
+"""Plots of results.
 
 Most functions draw on the given Axes, or on those of a new pyplot figure, and return the Axes. The functions `picture`
 and `biases` return a Figure.

@@ -1,10 +1,9 @@
-"""Style shared by all figures, and SVG output.
+"""Plot style and SVG output.
 
-The style includes colors, fonts, axes, legends and labels.
+All plots share one style for colors, fonts, axes, legends and labels.
 
-The colors are taken from the palette of Okabe and Ito (2008) or resemble the colors in this palette. Markers, dashes
-and hatches distinguish curves that cross, even when printed in grayscale. Figures are narrow and use large fonts, so
-they remain legible on screens that are 390 pixels wide.
+The colors are based on the palette of Okabe and Ito (2008). Markers, dashes and hatching distinguish curves and areas
+in grayscale. Figures are narrow and use large fonts to remain legible on screens that are 390 pixels wide.
 
 References
 ----------
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-WIDTH = 5.2  # in inches; text remains legible if the figure is shown 390 pixels wide
+WIDTH = 5.2  # in inches; text remains legible at a width of 390 pixels
 BLUE, RED, GRAY, DARK = "#0072B2", "#D55E00", "0.74", "0.35"
 HATCH, ALPHA = "////", 0.6
 STYLE: Any = {
@@ -47,13 +46,13 @@ STYLE: Any = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may contain $
 }
-_LONG_LABEL = 26  # largest number of characters in a legend with two columns
-_LEGEND_DROP = 0.5  # distance below the axis in inches, which leaves room for the axis label
-_CROWDED = 20.0  # largest ratio of the axis limits with room for ticks at 1, 2 and 5 times powers of ten
+_LONG_LABEL = 26  # maximum number of characters per label in a two-column legend
+_LEGEND_DROP = 0.5  # in inches below the axis, to leave space for its label
+_CROWDED = 20.0  # ratio of the axis limits; below it, there is room for ticks at 1, 2 and 5 times powers of ten
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a drawing function to apply `STYLE`."""
+    """Decorate a drawing function to use `STYLE`."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +65,7 @@ def in_style(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any:
-    """Return the given Axes, or the Axes of a new pyplot figure."""
+    """Return the given Axes, or create them in a new pyplot figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -76,7 +75,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 @in_style
 def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
-    """Return a figure of the given size in inches, drawn by ``draw(ax=...)``.
+    """Return a figure drawn by ``draw(ax=...)``, with its size in inches.
 
     The figure is not registered with pyplot.
     """
@@ -88,7 +87,7 @@ def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
 
 
 def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
-    """Split Axes of a grid into two rows, and return the lower Axes.
+    """Split Axes into two rows and return the lower Axes.
 
     The rows share the horizontal axis.
 
@@ -99,7 +98,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
     """
     place = ax.get_subplotspec()
     if place is None:
-        raise UsageError("`ax` must come from figure.subplots or add_subplot because it is split into two panels")
+        raise UsageError("`ax` must be created by figure.subplots or add_subplot, because it is split into two panels")
     grid = place.subgridspec(2, 1, height_ratios=heights)
     ax.set_subplotspec(grid[0])
     below = ax.figure.add_subplot(grid[1], sharex=ax)
@@ -108,7 +107,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 
 
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
-    """Add a legend below the label of the horizontal axis.
+    """Add a legend below the x-axis label.
 
     By default, the legend lists every labeled artist; repeated labels are listed once.
     """
@@ -130,7 +129,7 @@ def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
 
 
 def logarithmic(ax: Any, which: str) -> None:
-    """Make the x axis, the y axis or both axes logarithmic, with few tick labels.
+    """Make the x-axis, the y-axis or both logarithmic, with few tick labels.
 
     Tick labels are plain numbers. Call this function after drawing.
     """
@@ -150,7 +149,7 @@ _DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (
 
 
 class Look(NamedTuple):
-    """Color, marker and dash pattern of a curve, as arguments for matplotlib.
+    """Color, marker and dash pattern of a curve, as matplotlib arguments.
 
     Parameters
     ----------
@@ -174,11 +173,11 @@ class Look(NamedTuple):
 
 
 def look(number: int) -> Look:
-    """Return the color, marker and dash pattern of the curve with a given number.
+    """Return the color, marker and dash pattern for curve number `number`.
 
-    The first five colors differ in hue, even for readers with protanopia or deuteranopia. They also differ in
-    lightness, so they remain distinct in grayscale. Colors repeat after five curves, and combinations of marker and
-    dash pattern after 56.
+    The first five colors differ in hue, even for readers with protanopia or deuteranopia. These colors also differ in
+    lightness, which makes them distinguishable in grayscale. Colors repeat after five curves, and combinations of
+    marker and dash pattern repeat after 56 curves.
 
     Parameters
     ----------
@@ -208,9 +207,9 @@ def look(number: int) -> Look:
 
 
 def wrapped(name: str, longest: int) -> str:
-    """Wrap a label to at most three lines of the given width.
+    """Wrap a label into at most three lines of the given width.
 
-    If the label is too long, its middle is omitted.
+    The middle of a longer label is omitted.
     """
     return "\n".join(textwrap.wrap(shortened(name, 3 * longest), longest))
 
@@ -218,7 +217,7 @@ def wrapped(name: str, longest: int) -> str:
 def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None, longest_name: int = 24) -> None:
     """Draw one bar per coordinate, with the largest bar at the top.
 
-    Error bars are certified brackets.
+    Error bars show certified brackets.
 
     Parameters
     ----------
@@ -242,7 +241,7 @@ def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None,
     ax.set_xlabel("contribution to the discrepancy")
 
 
-_RASTER = 170  # dots per inch of scatter plots inside the SVG
+_RASTER = 170  # resolution of rasterized scatter plots, in dots per inch
 _MANY_MARKS = 300  # scatter plots with more markers are rasterized
 
 

@@ -1,4 +1,4 @@
-"""Figures of convergence curves and of rankings of samples."""
+"""Plots of convergence curves and sample rankings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from steinkit.text import compact
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RATE = -0.5  # the rate of independent draws
+_RATE = -0.5  # convergence rate of independent draws
 _GUIDE = "rate of independent draws (-0.5)"
-_DECADES = 20.0  # if the ratio of the limits exceeds this value, the axis is logarithmic
+_DECADES = 20.0  # the axis is logarithmic if the ratio of its limits exceeds this value
 
 
 @in_style
@@ -31,12 +31,12 @@ def curve(
     color: str = BLUE,
     marker: str = "o",
 ) -> Axes:
-    """Plot a measure against the number of draws, with its fitted rate.
+    """Plot a measure and its fitted rate against the number of draws.
 
     Both axes are logarithmic.
 
-    A dotted line through the first value shows the rate n^-1/2 of independent draws. Vertical lines are certified
-    brackets, and the band is a bootstrap interval over replicates.
+    A dotted line through the first value shows the rate n^-1/2, which holds for independent draws. Vertical lines show
+    certified brackets, and the band shows a bootstrap interval over replicates.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
 
     The band shows the range of values of independent samples.
 
-    Samples without a rank are placed last and drawn as gray rings.
+    Samples without a rank are shown last, as gray rings.
 
     Parameters
     ----------

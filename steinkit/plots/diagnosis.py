@@ -1,4 +1,4 @@
-"""Figures of the findings of a verdict, of biases, and of mode weights."""
+"""Plots of verdict findings, biases and mode weights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 10  # number of quantities
-_LONGEST = 24  # largest number of characters in a name
-_SHIFT = 0.16  # distance, in rows, between the values before and after repair
+_LONGEST = 24  # maximum number of characters in a name
+_SHIFT = 0.16  # offset, in rows, between the values before and after repair
 
 
 @in_style
@@ -28,7 +28,7 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
 
     The left panel shows biases of means, and the right panel shows biases of standard deviations.
 
-    Hollow gray markers indicate margins that are not reliable.
+    Hollow gray markers indicate unreliable margins.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
 
 @in_style
 def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
-    """Plot the weight of each mode in the draws and under the target.
+    """Plot the mode weights in the draws and under the target.
 
-    Error bars are margins of error.
+    Error bars show margins of error.
 
     Parameters
     ----------
@@ -181,15 +181,15 @@ def marginals(found: OptimalWeights) -> Figure:
     return figure
 
 
-_CHANCE = 2.0  # in standard errors; half-width of a 95 % interval of a normal distribution
+_CHANCE = 2.0  # half-width of a 95 % normal interval, in standard errors
 
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
     """Plot the findings of a verdict, with the largest one at the top.
 
-    Findings are shown in standard errors, with 95 % intervals. The gray band is the range that is consistent with
-    chance. If the verdict has no findings, the figure contains a note instead.
+    Findings are shown in standard errors, with 95 % intervals. The gray band shows values that are consistent with
+    chance. If the verdict has no findings, the plot shows a note.
 
     Parameters
     ----------

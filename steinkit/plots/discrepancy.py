@@ -1,24 +1,25 @@
-"""Figures for a graph Stein discrepancy.
+"""Plots of a graph Stein discrepancy.
 
-The figures show where the sample has too many draws, and where it has too few.
+The plots show regions with too many draws and regions with too few.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
-D. The function h is chosen to maximize this mean. Therefore, exact samples also have a positive D and contain draws
-where h is large. If exact samples of this size have the discrepancy R, the excess is D - R. The draws marked as too
-many are
+D. The function h maximizes this mean. Therefore, D is positive even for exact samples, and h is large at some of their
+draws. If R is the discrepancy of exact samples of the same size, the excess is D - R. The draws marked as "too many"
+are
 
-    the smallest set of draws with terms w_i h(x_i) that sum to the excess. These are the draws where h is at least some
-    t > 0.
+    the smallest set of draws such that the terms w_i h(x_i) sum to the excess. This set contains the draws where h >= t
+    for some threshold t > 0.
 
-By the same rule, there are too few draws where h is at most -t. All other draws are gray because their h is within the
-range of exact samples. If D is at most R, all draws are gray.
+Similarly, there are too few draws where h <= -t. All other draws are gray because their values of h are typical of
+exact samples. If D <= R, all draws are gray.
 
-Given a `Reference`, R is the largest discrepancy among its exact samples. Given a `Verdict` that finds no bias, R is D.
-If the verdict finds bias, R is D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. The reason is that m
-independent draws have the same kernel discrepancy as the sample. Exact draws that mix equally well correspond to ESS
-independent draws, and a discrepancy decreases as n^-1/2. Without a reference or verdict, R is D / 2. The smallest set
-of draws that contributes half of the discrepancy is then marked, even in exact samples. R is also D / 2 if the verdict
-rejects a sample with the same kernel discrepancy as exact draws.
+If a `Reference` is given, R is the largest discrepancy among its exact samples. If a `Verdict` is given that finds no
+bias, R = D. If the verdict finds bias, R = D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. This
+formula holds because m independent draws have the same kernel discrepancy as the sample, exact draws that mix equally
+well are equivalent to ESS independent draws, and discrepancies decrease as n^-1/2. Without a reference or verdict, R is
+D / 2. In this case, the smallest set of draws that contributes half of the discrepancy is marked, even in exact
+samples. The value R = D / 2 is also used if the verdict rejects a sample although its kernel discrepancy is typical of
+exact draws.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ if TYPE_CHECKING:
 Standard: TypeAlias = Reference | Verdict | None
 
 TOO_MANY, TOO_FEW = "too many draws", "too few draws"
-_HALF = 0.5  # assumed ratio of the exact samples' discrepancy to the sample's discrepancy if the former is unknown
+_HALF = 0.5  # assumed ratio R / D if no reference or verdict is given
 
 
 def exact_share(value: float, standard: Standard, coordinate: int | None = None) -> float:
     """Return the ratio R / D, capped at 1.
 
-    The discrepancy is R for exact samples and D for the sample.
+    Here, R is the discrepancy of exact samples and D is the discrepancy of the sample.
 
     Parameters
     ----------
@@ -83,9 +84,9 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """Return the smallest h among the draws that account for the excess.
+    """Return the smallest value of h among the draws that make up the excess.
 
-    Returns infinity if there is no excess.
+    Return infinity if there is no excess.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def threshold(h: Floats, weights: Floats, share: float) -> float:
 
 
 def unmarked_label(standard: Standard, share: float) -> str:
-    """Return the legend entry for draws that are not marked."""
+    """Return the legend label for unmarked draws."""
     if share == _HALF:
         return "other half of the discrepancy"
     return f"as in {standard.source}" if isinstance(standard, Reference) else "within chance"
@@ -132,7 +133,7 @@ def stein_function(
 ) -> Axes:
     """Plot the test function h and the Stein function g in one dimension.
 
-    Shaded areas show where there are too many or too few draws. See `draws`. Ticks along the axis mark the draws.
+    Shaded areas mark regions with too many or too few draws. See `draws`. Ticks along the axis mark the draws.
 
     Parameters
     ----------
@@ -188,10 +189,10 @@ def draws(
 
     The axes show the two coordinates that contribute most.
 
-    Marks show only the excess over exact samples. Let D be the discrepancy of the sample, R the discrepancy of an exact
+    Only the excess over exact samples is marked. Let D be the discrepancy of the sample, R the discrepancy of an exact
     sample of the same size, and h the test function. Orange triangles mark the draws where h is at least a threshold t.
-    These draws are the smallest set with terms w_i h(x_i) that sum to D - R. Blue triangles, where h is at most -t,
-    show too few draws. All other draws are gray, and all draws are gray if D is at most R.
+    These draws are the smallest set such that the terms w_i h(x_i) sum to D - R. Blue triangles mark regions with too
+    few draws, where h is at most -t. All other draws are gray. If D is at most R, all draws are gray.
 
     Parameters
     ----------
@@ -244,9 +245,9 @@ def draws(
 
 @in_style
 def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the contribution of each coordinate to the discrepancy.
+    """Plot the contributions of the coordinates to the discrepancy.
 
-    Error bars are certified brackets.
+    Error bars show certified brackets.
 
     Parameters
     ----------
@@ -276,8 +277,8 @@ def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
 
 _SHARES = (0.99, 0.9, 0.5)  # fractions of the target's mass inside the contours
 _GRAYS, _LINES = ("0.95", "0.89", "0.82"), (0.6, 0.8, 1.1)
-_POINTS = 120  # number of cells per side of the density grid
-# the contours require densities within exp(-9) of the largest one; a normal distribution has 1e-4 of its mass beyond
+_POINTS = 120  # number of grid cells per axis for the density
+# the contours require densities above exp(-9) times the maximum; a normal has 1e-4 of its mass below
 _FALL = 9.0
 
 
@@ -291,9 +292,9 @@ def draws_with_density(
 ) -> Axes:
     """Plot the draws over contours of the target.
 
-    The contours enclose 50, 90 and 99 % of the target's mass. The contours require two dimensions and a log density;
-    otherwise, only the draws are shown, as in `draws`. The density is evaluated only near the draws, so distant modes
-    are not shown.
+    The contours enclose 50, 90 and 99 % of the target's mass. The contours require a two-dimensional target with a log
+    density. Otherwise, only the draws are shown, as in `draws`. The density is evaluated only near the draws, so
+    distant modes are not shown.
 
     Parameters
     ----------
@@ -332,9 +333,10 @@ def draws_with_density(
 def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Return the log density of a two-dimensional target on a grid.
 
-    Returns x, y and the log density as an array of shape (y, x). The grid covers the mass of the target.
+    The result consists of x, y and the log density, which has shape (y, x). The grid covers nearly all of the target's
+    mass.
 
-    A box around the draws is doubled up to eight times, until the density on its boundary is negligible.
+    A box around the draws is doubled in size until the density on its boundary is negligible, at most eight times.
     """
     if points.shape[1] != 2 or not target.has_log_density:
         return None
@@ -345,7 +347,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
         low, high = np.maximum(low - margin, bounds[:, 0]), np.minimum(high + margin, bounds[:, 1])
         *_, values = _grid(target, low, high)
         if not -math.inf < values.max() < math.inf:
-            return None  # the density has a pole, or negligible mass near the draws
+            return None  # the density has a pole, or its mass near the draws is negligible
         large = values > values.max() - _FALL
         kept = [np.flatnonzero(large.any(axis=axis)) for axis in (0, 1)]
         at_low, at_high = ([k[end] == edge for k in kept] for end, edge in ((0, 0), (-1, _POINTS - 1)))
@@ -357,7 +359,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
 
 
 def _grid(target: Target, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the midpoints of the cells and the log density at these points.
+    """Return the cell midpoints and the log density at these points.
 
     No midpoint lies on a bound.
     """
@@ -372,7 +374,7 @@ def _contours(ax: Axes, x: Floats, y: Floats, values: Floats) -> None:
     density = np.exp(values - values.max())
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / falling.sum()
-    # levels must be distinct; they are lowered slightly because a constant density equals its only level
+    # contour levels must be distinct, and are lowered slightly in case the density is constant
     levels = (1.0 - 1e-9) * np.unique([falling[np.searchsorted(held, share)] for share in _SHARES])
     ax.contourf(x, y, density, levels=[*levels, 1.1], colors=_GRAYS[: len(levels)], zorder=0)
     ax.contour(x, y, density, levels=levels, colors="0.3", linewidths=_LINES[: len(levels)], zorder=1.5)

@@ -1,4 +1,4 @@
-"""Figures for any result, with captions and alternative text."""
+"""Plots of any result, with captions and alternative text."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_NAMED = 10  # number of coordinates or moments listed in an alternative text
+_MOST_NAMED = 10  # number of coordinates or moments listed in alternative text
 _MOST_BARS = 12  # number of coordinates
-_H = "mean 0 under the target; its mean over the draws is the discrepancy"
+_H = "has mean 0 under the target, and its mean over the draws is the discrepancy."
 _DENSITY = " Gray regions contain 50, 90 and 99% of the target."
-_BIASES = "The largest biases with 95% margins of error. Hollow gray markers have margins that are not reliable."
+_BIASES = "The largest biases with 95% margins of error. Hollow gray markers indicate unreliable margins."
 _MOMENTS = (
     "One row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
-    "values of the target. Red means too high, too wide, or a correlation above the target's; blue means the opposite."
+    "values of the target. Red indicates draws that are too high or too wide, or correlations above the target's; "
+    "blue indicates the opposite."
 )
 
 
 def picture(result: Result) -> Figure:
-    """Draw the most informative figure for a result, with its title.
+    """Draw the most informative plot of a result, with a title.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def picture(result: Result) -> Figure:
     shown = _of_measures(result, None) if isinstance(result, Scores) else []
     shown = shown or [*figures(result)]
     if not shown:
-        raise UsageError(f"this {type(result).__name__} has no figure; print its summary()")
+        raise UsageError(f"a {type(result).__name__} has no plot; print its summary()")
     figure = shown[0].draw()
     lines = [line for text in (result.subject, result.headline()) for line in textwrap.wrap(text, 54)]
     in_style(figure.suptitle)("\n".join(lines))
@@ -85,7 +86,7 @@ def picture(result: Result) -> Figure:
 
 @singledispatch
 def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the figures for a result, with captions and alternative text.
+    """Return the plots of a result, with captions and alternative text.
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
     if not found.findings:
         return ()
     caption = (
-        "Each line shows a finding as the distance from the target in standard errors, with a 95% interval. "
+        "Each line shows the distance of one finding from the target in standard errors, with a 95% interval. "
         "Values in the gray band are consistent with chance."
     )
     return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)
@@ -151,7 +152,7 @@ def _(found: OptimalWeights, target: Target | None = None) -> tuple[Picture, ...
 
 @figures.register
 def _(found: ModeWeights, target: Target | None = None) -> tuple[Picture, ...]:
-    caption, height = "One row per mode, with 95% margins of error.", 1.8 + 0.5 * len(found.shares)
+    caption, height = "Each row shows a mode, with 95% margins of error.", 1.8 + 0.5 * len(found.shares)
     return (_picture("Mode weights", caption, f"{found.headline()}.", partial(mode_weights, found), height),)
 
 
@@ -165,18 +166,18 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
             f"{each.name}: {each.measurement.shown}, {f'rank {each.rank}' if each.rank else 'not ranked'}"
             for each in samples
         )
-        brackets = " Bars are brackets; samples with overlapping bars share a rank (=)." if measure.has_bracket else ""
+        brackets = " Bars show brackets; samples with overlapping bars share a rank (=)." if measure.has_bracket else ""
         draw, height = partial(comparison, found, measure=measure.name), 2.0 + 0.5 * len(samples)
         title = f"{sentence(measure.title)}, best first"
-        shown.append(_picture(title, f"One line per sample.{brackets}", f"{values}.", draw, height))
+        shown.append(_picture(title, f"Each line shows a sample.{brackets}", f"{values}.", draw, height))
     return tuple(shown)
 
 
 @figures.register
 def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
     ends = " to ".join(f"{compact(float(found.values[k]))} at {found.n[k]:g} draws" for k in (0, -1))
-    band = " The band is a bootstrap interval over the replicates." if found.interval is not None else ""
-    caption = f"Both axes are logarithmic. The dashed line is the rate fitted to the tail.{band}"
+    band = " The band shows a bootstrap interval over the replicates." if found.interval is not None else ""
+    caption = f"Both axes are logarithmic. The dashed line shows the rate fitted to the tail.{band}"
     heading = f"{sentence(find_measure(found.measure).title)} against the number of draws"
     return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
 
@@ -186,7 +187,7 @@ figures.register(TuningResult, tuning_figures)
 
 
 def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
-    """Return the figures for all measures of a sample."""
+    """Return the plots for all measures of a sample."""
     shown = []
     for each in found.measurements:
         shown += _of_measure(each, found.sample_name, found.reference(each) or found.verdict, target)
@@ -194,9 +195,9 @@ def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
 
 
 def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
-    """Return the figures for a measure.
+    """Return the plots for one measure.
 
-    The figures show the test function of the measure and the contribution of each coordinate.
+    The plots show the test function of the measure and the contributions of the coordinates.
     """
     if isinstance(result, MomentSteinDiscrepancy):
         alt = f"{sentence('; '.join(map(str, result.largest_moments[:_MOST_NAMED])))}."
@@ -204,10 +205,10 @@ def _of_measure(result: Measurement, sample: str, standard: Standard, target: Ta
         return [_picture(f"Moments of {sample}", _MOMENTS, alt, partial(moment_matrix, result), height)]
     if not isinstance(result, GraphSteinDiscrepancy | SlicedSteinDiscrepancy):
         return []
-    caption = f"Test function h ({_H})."
+    caption = f"The test function h {_H}"
     draw: Callable[..., Axes] = draws
     if isinstance(result, SlicedSteinDiscrepancy):
-        caption, draw = f"Test function h of the coordinate that contributes most ({_H}).", slice_function
+        caption, draw = f"The test function h of the coordinate that contributes most {_H}", slice_function
     elif result.sample.dim == 1:
         draw = stein_function
     elif result.sample.dim == 2 and target is not None and target.has_log_density:
@@ -231,7 +232,7 @@ def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Pictur
     height = 1.0 + 0.3 * min(len(terms), _MOST_BARS)
     draw = partial(coordinate_bars, terms, most=_MOST_BARS, longest_name=18)
     return [
-        _picture(f"{sentence(result.title)} by coordinate", "Error bars are certified brackets.", alt, draw, height)
+        _picture(f"{sentence(result.title)} by coordinate", "Error bars show certified brackets.", alt, draw, height)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Figures for sweeps and tuning. Color is never the only cue."""
+"""Plots of sweeps and tuning. Color is never the only cue."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 400 pixels
-_FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles of the two criteria
+_FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles for the two measures
 _CHOSEN, _OTHER = "#D55E00", "0.7"
-_LINE = 34  # largest number of characters per line in the label of a vertical axis
+_LINE = 34  # maximum number of characters per line in a y-axis label
 _MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
 
@@ -39,12 +39,12 @@ def selection(
     measure: str | None = None,
     against: str | None = "ess",
 ) -> Axes:
-    """Plot two measures for the settings of a sweep, and mark the best settings.
+    """Plot two measures for the settings of a sweep, and mark their choices.
 
     The measures are a discrepancy and the effective sample size.
 
-    Lines show medians over the seeds, bands show their bootstrap intervals, and bars show their certified brackets. A
-    star marks the best setting, and rings mark settings that tie with it.
+    Lines show medians over the seeds, bands show bootstrap intervals of the medians, and bars show certified brackets.
+    A star marks the best setting, and rings mark settings that are tied with the best.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def selection(
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters that have several values, with the most varied one first."""
+    """Return the parameters with several values, starting with the most values."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():
@@ -113,7 +113,7 @@ def most_varied(settings: Iterable[Setting]) -> list[str]:
 def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[float], list[str]]:
     """Return the positions of the settings on the axis of a parameter.
 
-    The names of non-numeric values are also returned.
+    For non-numeric values, the tick labels are also returned.
     """
     if not all(parameter in row.settings for row in rows):
         known = {name for row in rows for name in row.settings}
@@ -129,14 +129,14 @@ def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[flo
 def _spans(values: Iterable[float], ratio: float) -> bool:
     """Return True if a logarithmic axis is suitable.
 
-    The finite values must be positive, and their range must be at least the given ratio.
+    The finite values must be positive, and the ratio of the largest to the smallest must reach the given limit.
     """
     finite = [value for value in values if math.isfinite(value)]
     return bool(finite) and min(finite) > 0.0 and max(finite) >= ratio * min(finite)
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure, and return a text that names its choice."""
+    """Draw the medians of one measure and return a note about its choice."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
     ax.margins(y=0.1)  # space for the star
@@ -163,7 +163,7 @@ def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) 
 def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[str, Any]) -> None:
     """Draw medians with bars and bands.
 
-    Crosses at the edge of the plot mark the medians of failed cells.
+    Crosses at the edge of the plot mark infinite medians, which are due to failed cells.
     """
     medians, color = np.array([row.median for row in rows]), style["color"]
     finite = np.isfinite(medians)
@@ -174,7 +174,7 @@ def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[
         ax.errorbar(x[finite], medians[finite], bars, fmt="none", ecolor=color, capsize=4, linewidth=1.2)
     ax.update_datalim(np.column_stack([np.repeat(x[finite], 2), ends.ravel()])[np.isfinite(ends.ravel())])
     ax.autoscale_view()
-    low, high = np.clip(ends, *ax.get_ylim()).T  # infinite bands are clipped at the edge of the plot
+    low, high = np.clip(ends, *ax.get_ylim()).T  # clip infinite bands at the edge
     if style["linestyle"]:
         ax.fill_between(x[finite], low, high, color=color, alpha=0.2, linewidth=0.0)
     else:
@@ -197,7 +197,7 @@ def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[in
 
 
 def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
-    """Add a legend below the axis that explains the marks."""
+    """Add a legend for the markers below the axis."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -241,19 +241,20 @@ def tuning(result: TuningResult, ax: Axes) -> None:
 
 
 def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return one figure of the settings per parameter that has several values."""
+    """Return a plot of the choice for each parameter with several values."""
     name = found.leading
     if name is None:
         return ()
     measure, against = find_measure(name), found.blind if found.blind != name else None
     caption = (
-        f"Solid line: median {measure.title} over the seeds ({measure.preference}), with its bootstrap interval. The "
-        "star marks the best setting; rings mark settings that cannot be distinguished from it."
+        f"The solid line shows the median {measure.title} over the seeds ({measure.preference}), with a bootstrap "
+        "interval. The star marks the best setting, and rings mark settings that cannot be distinguished from the "
+        "best."
     )
     if against is not None:
         caption += (
-            f" Dashed line: {find_measure(against).title} (larger is better), which does not detect bias, with a star "
-            "for its own choice."
+            f" The dashed line shows the {find_measure(against).title} (larger is better), which does not detect "
+            "bias, with a star at its choice."
         )
     alt = f"Medians by setting. {' '.join(_medians(found.criteria[each]) for each in (name, against) if each)}"
     figures = []
@@ -264,7 +265,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
 
 
 def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return the figure that shows the ranks on each rung."""
+    """Return the plot of the ranks on each rung."""
     caption = "Each line shows the rank of a setting on each rung. The chosen setting is highlighted."
     alt = f"{found.tables()[0].caption}. {found.headline()}."
     return (Picture("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),)

@@ -1,7 +1,7 @@
-"""Figures of a sliced graph Stein discrepancy, and of moments.
+"""Plots of a sliced graph Stein discrepancy and of moments.
 
 The test function h of a slice depends on the score and therefore on all coordinates of a draw. A plot of h against one
-coordinate is a cloud of points, so the figure adds the mean of h in bins of equal weight.
+coordinate is therefore a scatter plot, and the mean of h is added in bins of equal weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DRAWS_PER_BIN, _BINS = 20, (4, 24)
-_MOST_MARKS = 2000  # number of draws; more marks would overlap
+_MOST_MARKS = 2000  # maximum number of draws shown, to avoid overlapping marks
 
 
 @in_style
@@ -35,10 +35,10 @@ def slice_function(
 ) -> Axes:
     """Plot the test function h of a slice, its mean, and the flow phi.
 
-    Under the target, h has mean 0. The flow phi is the direction in which draws must move to approach the target.
+    Under the target, h has mean 0. The flow phi gives the direction in which to move the draws toward the target.
 
-    The mean of h also varies in exact samples. Only the bins that contribute to the excess over exact samples are
-    colored, as in `steinkit.plots.draws`. Orange bins have too many draws, and hatched blue bins have too few.
+    The mean of h also varies in exact samples. As in `steinkit.plots.draws`, color is used only for bins that
+    contribute to the excess over exact samples. Orange bins have too many draws, and hatched blue bins have too few.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def slice_function(
 
 
 def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
-    """Convert positions along a coordinate to the units of the draws.
+    """Convert positions along a coordinate to the original units of the draws.
 
-    Other directions keep standard units.
+    Positions along other directions stay in standard units.
     """
     involved = np.flatnonzero(result.slices[number].direction)
     if len(involved) > 1:
@@ -114,7 +114,7 @@ def _raw(result: SlicedSteinDiscrepancy, number: int, u: Floats) -> Any:
 
 
 def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the edges, mean positions, means of h, and masses of bins.
+    """Return the edges, mean positions, means of h and masses of the bins.
 
     The bins have approximately equal weights.
     """
@@ -130,20 +130,21 @@ def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats,
 
 
 _OWN = ("location", "spread")
-_GAP = 1  # number of empty columns between the moments of a coordinate and those of its pairs
-_SATURATED = 8.0  # limit of the color scale, in standard errors
-_WRITTEN = 8  # largest number of coordinates for which all values are written, not only the signs of large values
+_GAP = 1  # number of empty columns between moments of coordinates and of pairs
+_SATURATED = 8.0  # maximum of the color scale, in standard errors
+_WRITTEN = 8  # maximum number of coordinates with printed values; otherwise only signs of large values are printed
 _LARGE = 3.0  # in standard errors
 
 
 @in_style
 def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot a matrix of all moments, in standard errors.
+    """Plot a matrix of all moments in standard errors.
 
     The values are differences from the moments of the target.
 
-    Each row is a coordinate. The row shows the coordinate's location and spread, and then its dependence on the
-    coordinates above. Red means too high, too wide, or a correlation above the target's. Blue means the opposite.
+    Each row is a coordinate. The columns show the location and spread of the coordinate, followed by its dependence on
+    the coordinates above it. Red indicates draws that are too high or too wide, or correlations above the target's.
+    Blue indicates the opposite.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
     written = dim <= _WRITTEN
     for i, k in zip(*np.nonzero(np.abs(values) >= (0.0 if written else _LARGE)), strict=True):
         z = values[i, k]
-        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # the colors are equal in grayscale
+        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # colors are equal in grayscale
         ax.text(k, i, text, ha="center", va="center", fontsize=size, color="white" if abs(z) > 0.6 * limit else "0.15")
     ax.set_xticks(np.arange(-0.5, across), minor=True)
     ax.set_yticks(np.arange(-0.5, dim), minor=True)
@@ -198,7 +199,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
 
 
 def _matrix(result: MomentSteinDiscrepancy) -> Floats:
-    """Return signed standard errors of shape (d, 2 + gap + d - 1).
+    """Return signed standard errors as an array of shape (d, 2 + gap + d - 1).
 
     Empty cells are NaN.
     """

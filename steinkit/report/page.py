@@ -1,9 +1,9 @@
 """Report pages and notebook displays.
 
-A single template renders the statements, figures and tables of results.
+A single template renders statements, figures and tables.
 
-A page is a single HTML file with CSS and without scripts. Its content security policy forbids scripts and network
-access. Identical results produce byte-for-byte identical pages.
+A page is a single HTML file with CSS and without scripts. The content security policy of the page forbids scripts and
+network access. Identical results produce identical bytes.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 
-_LONG = 36  # largest number of characters; longer cells are wrapped
+_LONG = 36  # maximum number of characters per line; longer cells are wrapped
 _INTERVAL = " interval of the median"
-_MOST_ROWS = 12  # largest number of coordinates in the table of a sample
-_MOST_MOMENTS = 12  # largest number of coordinates for which a matrix is legible in a notebook
+_MOST_ROWS = 12  # maximum number of coordinates in a sample table
+_MOST_MOMENTS = 12  # maximum dimension at which a matrix is legible in a notebook
 _PIXELS = 96  # CSS pixels per inch
 
 
@@ -55,7 +55,7 @@ def write_report(
 ) -> None:
     """Write an HTML page that presents results.
 
-    The page contains the statements, figures and tables of the results, and the information needed to reproduce them.
+    For each result, the page contains statements, figures, tables and the information needed to reproduce the result.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def write_report(
     """
     listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
-        raise UsageError("`sources` must name one or more results or files; got none")
+        raise UsageError("`sources` must contain at least one result or file; got none")
     parts: list[Part] = []
     counts: dict[str, int] = {}
     for part in (_part(source, target) for source in listed):
@@ -105,7 +105,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Part:
-    """Page content for one result."""
+    """Page content of one result."""
 
     source: str
     subject: str
@@ -120,13 +120,13 @@ class Part:
     def of(cls, source: str, result: Result, target: Target | None) -> Part:
         """Collect the page content of a result.
 
-        Figures that cannot be drawn are omitted.
+        A figure that cannot be drawn is omitted.
         """
         warnings, pictures = [*result.warnings], tuple[Picture, ...]()
         try:
             pictures = plots.figures(result, target)
         except SteinkitError as error:
-            warnings.append(f"the figures are missing: {error}")
+            warnings.append(f"figures could not be drawn: {error}")
         content = result.statements(), warnings, pictures, result.tables(), result.facts()
         return cls(source, result.subject or source, result.headline(), *content)
 
@@ -137,13 +137,13 @@ def _part(source: Source, target: Target | str | None) -> Part:
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
         return Part.of(f"the {words}", source, _target_of(source, target))
     if not isinstance(source, str | os.PathLike):
-        raise UsageError(f"`sources` must be results or their files; got {type(source).__name__}")
+        raise UsageError(f"`sources` must contain results or result files; got {type(source).__name__}")
     result = read_run(source) or read_result(source)
     return Part.of(Path(source).name, result, _target_of(result, target))
 
 
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
-    """Return the target used in figures of the draws.
+    """Return the target needed to plot the draws.
 
     User code is executed only if it was passed explicitly.
     """
@@ -159,13 +159,13 @@ def _target_of(result: Result, target: Target | str | None) -> Target | None:
 
 
 def _text_of(name: str) -> str:
-    """Return the text of a file in this package."""
+    """Return the contents of a text file in this package."""
     return resources.files("steinkit.report").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Template:
-    """Load a template that escapes all text and rejects undefined names."""
+    """Load a template with autoescaping and strict handling of undefined names."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -191,7 +191,7 @@ def _template(name: str) -> Template:
 def _visible(value: Any) -> Any:
     """Escape control characters in a value.
 
-    The template's own markup is not changed.
+    The markup of the template itself is unchanged.
     """
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
@@ -214,9 +214,9 @@ def _drawing(figure: Figure) -> Drawing:
 def _column_classes(table: Table) -> list[str]:
     """Return the CSS class of each column.
 
-    The class is "number" for right alignment, or "long" for text that may be wrapped.
+    The class is "number" for right-aligned columns, and "long" for text that can be wrapped.
     """
-    classes = [""]  # these are the names of the rows
+    classes = [""]  # the first column contains the row names
     for column in range(1, len(table.columns)):
         cells = [row[column] for row in table.rows if row[column]]
         if cells and all(cell.lstrip("-+")[:1].isdigit() or cell == UNDEFINED for cell in cells):
@@ -227,7 +227,7 @@ def _column_classes(table: Table) -> list[str]:
 
 
 def meanings(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return descriptions of the columns."""
+    """Return the descriptions of the columns."""
     lead, known = table.columns[0], tomllib.loads(_text_of("columns.toml"))
     found = [(name, known.get(f"{lead}: {name}", known.get(name, ""))) for name in table.columns]
     found += [(name, "Bootstrap interval over the samples.") for name in table.columns if name.endswith(_INTERVAL)]
@@ -253,7 +253,7 @@ def as_html(shown: Any) -> str:
 
 
 def _picture(shown: Any) -> Drawing | None:
-    """Draw the figure of `Result.plot` if it exists and is legible."""
+    """Draw `Result.plot` if the result has a legible plot."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:
@@ -263,7 +263,7 @@ def _picture(shown: Any) -> Drawing | None:
 
 
 def _rows(sample: Sample) -> list[tuple[str, str, str]]:
-    """Return the name, weighted mean and standard deviation of the first coordinates."""
+    """Return names, weighted means and standard deviations of the first coordinates."""
     p = sample.probabilities
     points = sample.points[:, :_MOST_ROWS]
     mean = p @ points

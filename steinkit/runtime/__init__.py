@@ -1,1 +1,1 @@
-"""Compilation, deadlines, threads and progress reports for long computations."""
+"""Compilation, deadlines, threads and progress bars for long computations."""

@@ -1,15 +1,14 @@
-"""Compiled kernels with a cache, and plain Python as a fallback.
+"""Compiled kernels, with a cache and a plain Python fallback.
 
-Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, Numba uses the module's
-``__pycache__`` folder if it is writable, and the user's cache folder otherwise. A kernel is recompiled if its source
+Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, the code is stored in the module's
+``__pycache__`` folder if it is writable, and otherwise in the user's cache folder. A kernel is recompiled if its source
 file has changed.
 
-**Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than the rest of
-the computation. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run
-in plain Python. For such a kernel, Python runs either the source or a *twin*, which is an equivalent function on whole
-arrays. The results are bit-for-bit identical because compiled kernels neither reorder nor fuse operations. A process
-runs plain Python for at most `_MOST_SECONDS` in total, as estimated by the callers, and compiles kernels afterwards.
-The function `compile_from_now_on` ends this mode immediately.
+**Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than all other
+work. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run as plain
+Python: either the source itself or an equivalent array function, called a twin. The results are bit-for-bit identical
+because compiled kernels neither reorder nor fuse operations. After a total of `_MOST_SECONDS` of plain Python, as
+estimated by the callers, the process compiles kernels. The function `compile_from_now_on` ends this mode immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from numba.extending import overload, register_jitable
 
 from steinkit.errors import during
 
-_MOST_SECONDS = 4.0  # limit per process; compiling the kernels for a first score takes about as long
+_MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
@@ -39,10 +38,10 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
     The kernel can be called from Python and from other kernels.
     """
-    options |= {"fastmath": False}  # otherwise, the value of the first caller applies
+    options |= {"fastmath": False}  # otherwise, the value set by the first caller applies
     try:
         compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # Numba found no folder for its cache
+    except RuntimeError:  # Numba found no writable cache folder
         compiled = numba.njit(nogil=True, **options)(function)
     if compiled is function:  # set by NUMBA_DISABLE_JIT
         return function
@@ -62,16 +61,16 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
 
 array_kernel = partial(kernel, error_model="numpy")
-"""Variant of `kernel` where division by zero gives infinity or NaN, as in NumPy.
+"""Variant of `kernel` that returns infinity or NaN on division by zero.
 
-Without checks for zero, loops can be vectorized.
+Loops can be vectorized because division by zero is not checked.
 """
 
 inner_kernel = register_jitable(fastmath=False)
-"""Decorator for a function that is compiled into each kernel that calls it."""
+"""Decorator for a function that is compiled into every kernel that calls it."""
 
 inner_array_kernel = register_jitable(fastmath=False, error_model="numpy")
-"""Decorator for a function that is compiled into each array kernel that calls it."""
+"""Decorator for a function compiled into every array kernel that calls it."""
 
 
 def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -92,7 +91,7 @@ def always_compiled(run: Any) -> Any:
 
 @cache
 def _is_kept(compiled: Any) -> bool:
-    """Return True if machine code for a kernel is cached for any argument types."""
+    """Return True if any machine code is cached for a kernel."""
     code, folder = compiled.py_func.__code__, compiled.stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*{code.co_name}-{code.co_firstlineno}.*.nbi"))
 
@@ -114,11 +113,11 @@ def small_work(seconds: float) -> Iterator[None]:
 
 
 def compile_from_now_on() -> None:
-    """Compile all kernels that this process uses from now on."""
+    """Compile all kernels in this process from now on."""
     _left["seconds"] = 0.0
 
 
-_MESSAGE = "steinkit: compiling numerical kernels, which are then cached (once per machine; up to a minute)"
+_MESSAGE = "steinkit: compiling numerical kernels (up to a minute); they are cached for later runs on this machine"
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 _announced: list[bool] = []

@@ -1,15 +1,15 @@
-"""Deadlines, interrupts and threads of long computations.
+"""Deadlines, interrupts and threads for long computations.
 
 The function `time_limit` sets a deadline for a call and for all calls inside it. If deadlines are nested, the earliest
-applies. The deadline is observed in three ways:
+applies. The deadline is enforced in three ways:
 
-* Python code calls `require_time` between two steps, which raises `TimeLimitError`;
+* Python code calls `require_time` between steps, and this function raises `TimeLimitError`;
 * compiled code reads `StopSignal.flag`, an array of one bool, and returns without finishing;
-* a solver of another library receives `seconds_left`.
+* a solver from another library receives `seconds_left` as its time limit.
 
-A single call to a user's function, to LAPACK or to a compiler cannot be interrupted. The function `interruptible`
-abandons such work one second plus a fifth of the time limit after the deadline. If the work cannot observe the
-deadline, it is abandoned at the deadline.
+Individual calls to user functions, LAPACK or a compiler cannot be interrupted. The function `interruptible` waits for
+such work for one second plus a fifth of the time limit after the deadline, and then abandons it. Work that cannot check
+the deadline is abandoned at the deadline.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Result = TypeVar("Result")
 
 _LEAST = 1e-9  # smallest positive time limit, in seconds
 
-_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # on the clock `time.monotonic`
+_moment: ContextVar[float] = ContextVar("moment", default=math.inf)  # measured by `time.monotonic`
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[float]:
-    """Limit the time of a block.
+    """Limit the run time of a block.
 
-    None adds no limit.
+    The value None adds no limit.
 
     Yields
     ------
@@ -79,12 +79,12 @@ def within_time(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def deadline() -> float:
-    """Return the deadline on the clock `time.monotonic`; infinite without a limit."""
+    """Return the deadline on the `time.monotonic` clock, or infinity without one."""
     return _moment.get()
 
 
 def seconds_left() -> float:
-    """Return the seconds left before the deadline, which is never negative."""
+    """Return the non-negative number of seconds left before the deadline."""
     return max(0.0, _moment.get() - time.monotonic())
 
 
@@ -130,7 +130,7 @@ def require_time(doing: str, seconds: float = 0.0) -> None:
 
 
 def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
-    """Yield slices of ``range(n)`` and check the deadline before each."""
+    """Yield slices of ``range(n)`` and check the deadline before each slice."""
     for begin in range(0, n, width):
         if doing:
             require_time(doing)
@@ -152,8 +152,8 @@ class StopSignal(Event):
         self._out_of_time = False
 
     def set(self) -> None:
-        """Request that the work stop."""
-        super().set()  # before the flag, because code that has read the flag expects the event to be set
+        """Request the end of the work."""
+        super().set()  # set before the flag, because code that has read the flag expects the event to be set
         self.flag[0] = True
 
     def require(self, doing: str) -> None:
@@ -176,7 +176,7 @@ class StopSignal(Event):
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """Provide a signal that is set at the deadline or by an interrupt."""
+    """Create a signal that is set at the deadline or by an interrupt."""
     signal = StopSignal()
     timer = None
     if _moment.get() < math.inf:
@@ -190,14 +190,14 @@ def stop_signal() -> Iterator[StopSignal]:
             timer.cancel()
 
 
-_PATIENCE = 0.5  # seconds to wait for the work to end after an interrupt
-_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # seconds to wait after the deadline, plus this fraction of the time limit
+_PATIENCE = 0.5  # seconds to wait for work to end after an interrupt
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # time to wait after the deadline: seconds, and a fraction of the time limit
 
 
 def thread_count(n_jobs: int) -> int:
-    """Return the number of threads for ``n_jobs``.
+    """Return the number of threads specified by ``n_jobs``.
 
-    The value -1 uses all processors.
+    The value -1 selects all processors.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def thread_count(n_jobs: int) -> int:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
     if n_jobs == 1:
         return 1
-    import joblib  # imported here because the import takes as long as scoring a small sample
+    import joblib  # imported here because importing it takes as long as scoring a small sample
 
     processors = int(joblib.cpu_count())
     return min(n_jobs, processors) if n_jobs > 0 else max(1, processors + 1 + n_jobs)
@@ -228,11 +228,11 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Return the libraries that use threads.
+    """Return a controller of the loaded libraries that use threads.
 
-    The result is cached until other modules are imported.
+    The controller is cached until another module is imported.
 
-    Searching for the libraries takes milliseconds and would be repeated several times per score of a small sample.
+    Without the cache, scoring a small sample would repeat this search several times, at a cost of milliseconds each.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -243,9 +243,9 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     """Run a function in another thread that can be interrupted or abandoned.
 
     Python raises `KeyboardInterrupt` in the main thread, where compiled code may lose it or end in an undefined state.
-    Here, the main thread only waits. After an interrupt, the main thread sets the event, which should end the work, and
-    does not wait for the result. Work that has not ended some time after the deadline is also abandoned because
-    solvers from other libraries check the time only between factorizations.
+    Here, the main thread only waits. When interrupted, the main thread sets the event, which should end the work, and
+    does not wait for the result. Work that continues for too long after the deadline is also abandoned, because
+    external solvers check their time limits only between factorizations.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     thread, outcome = _start(work)
     try:
         wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # raised in a signal handler, by Ctrl-C or by a timeout that the user set
+    except BaseException as error:  # raised in a signal handler by Ctrl-C or by a user's own timeout
         interrupted.set()
         thread.join(_PATIENCE)
         if isinstance(error, KeyboardInterrupt) and thread.is_alive():
@@ -285,7 +285,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
 
 
 def _start(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
-    """Start a daemon thread, and return it with a Future of its result."""
+    """Start a daemon thread, and return the thread and a Future for its result."""
     outcome: Future[Result] = Future()
     context = copy_context()
 

@@ -1,8 +1,8 @@
 """Compiled functions that are called by address.
 
-All arguments are integers, and some of them are addresses. All functions of one kind therefore have the same machine
-type, and a compiled loop can call any of them without recompilation. A call takes one or two nanoseconds. The arguments
-are not checked, and the caller must keep the arrays alive.
+All arguments are integers, and some of them are addresses. All functions with the same signature therefore have the
+same machine type, and a compiled loop can call any of them without recompilation. A call takes one or two nanoseconds.
+The arguments are not checked, and the caller must keep the arrays alive.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
 
-# Sums may be reordered, but NaN and infinity keep their meaning.
+# Sums may be reordered, but NaN and infinity are treated as in IEEE 754.
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
 def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function that takes addresses and integers.
+    """Compile a function whose arguments are addresses and integers.
 
     The compiled function has an attribute ``address``.
 
@@ -38,7 +38,7 @@ def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
         options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED}
         try:
             return numba.cfunc(signature, cache=True, **options)(function)
-        except RuntimeError:  # Numba found no folder for its cache
+        except RuntimeError:  # Numba found no writable cache folder
             return numba.cfunc(signature, **options)(function)
 
     return compiled
@@ -67,7 +67,7 @@ number_at = _call(types.float64)
 
 @intrinsic
 def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
-    """Convert an address to a typed pointer for `numba.carray`."""
+    """Convert an address to a typed pointer for use with `numba.carray`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
@@ -80,7 +80,7 @@ def pointer(typing_context: Any, address: Any, dtype: Any) -> Any:
 def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a b + c.
 
-    The operations are fused if the processor has a fused multiply-add instruction.
+    The multiplication and addition are fused if the processor supports this.
 
     Vectorized and scalar code give the same result.
     """
@@ -110,6 +110,6 @@ def _prefetch_line(typing_context: Any, address: Any) -> Any:
 
 @array_kernel
 def prefetch(address: int, size: int) -> None:
-    """Prefetch ``size`` bytes at an address."""
+    """Prefetch ``size`` bytes starting at an address."""
     for offset in range(0, size, 64):
         _prefetch_line(address + offset)

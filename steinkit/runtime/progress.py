@@ -1,6 +1,6 @@
 """Progress bars on standard error.
 
-A bar appears after one second and is removed when the work ends.
+A progress bar appears after one second and is removed when the work ends.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
 def watched(shown: bool) -> contextlib.AbstractContextManager[None]:
-    """Set the default of ``shown`` in `progress_bar` inside a block."""
+    """Set the default for ``shown`` in `progress_bar` inside a block."""
     return during(_watched, shown)
 
 
 @cache
 def _bar() -> Any:
-    """Return tqdm with a single-process lock and without the monitor thread.
+    """Return tqdm with a single-process lock and no monitor thread.
 
-    The default lock is shared by processes and is reported as leaked when a worker ends.
+    The default lock is shared among processes, and Python reports it as leaked when a worker exits.
     """
     from tqdm import tqdm
 
@@ -45,7 +45,7 @@ def progress_bar(
 ) -> Any:
     """Return a progress bar.
 
-    Use it as a context manager that is updated explicitly, or as an iterator over steps.
+    The bar can be used as a context manager with explicit updates or as an iterator over steps.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def progress_bar(
         Steps over which the bar iterates.
     """
     if not isinstance(shown, bool | None):
-        raise UsageError(f"expected progress to be True or False, got {shown!r}")
+        raise UsageError(f"progress must be True or False; got {shown!r}")
     return _bar()(
         steps,
         description,

@@ -1,1 +1,1 @@
-"""Sweeps and tuning, which compare the settings of a sampler."""
+"""Sweeps and tuning, which compare settings of a sampler."""

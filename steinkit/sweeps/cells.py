@@ -1,4 +1,4 @@
-"""Cells of a sweep: chains of one setting with one seed, and their measures."""
+"""Cells of a sweep, which contain the measures of one chain."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from steinkit.result import in_json
 
 Setting = dict[str, Any]
 Interval = tuple[float, float]
-Place = tuple[int, int]  # index of the setting, seed
+Place = tuple[int, int]  # index of the setting, and seed
 
 
 class Record:
-    """Base class of dataclasses that are written as JSON."""
+    """Base class of dataclasses that can be written as JSON."""
 
     def to_dict(self) -> Setting:
-        """Return the fields as JSON values, with null for infinite or unknown values.
+        """Return the fields as JSON values, with null for infinite and unknown values.
 
         Returns
         -------
@@ -33,7 +33,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Measured:
-    """Value of one measure in a cell.
+    """Value of one measure for the chain of a cell.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Measured:
 
     @classmethod
     def of(cls, found: Measurement) -> Measured:
-        """Return the value, the bracket and the reasons that affect a choice.
+        """Return the value, the bracket and the reasons not to rank the value.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Measured:
             raise InputError("the value is not finite")
         if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
-        unknown = next((f"the biases are unknown: {reason}" for reason in found.reason if reason), "")
+        unknown = next((f"the biases could not be estimated: {reason}" for reason in found.reason if reason), "")
         unranked = "" if found.hidden and not found.falls_apart else found.unranked
         margin = found.margin if math.isfinite(found.margin) else None
         return cls(found.measure, found.value, *ends, margin, unranked, found.unranked or unknown)
@@ -97,7 +97,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Cell:
-    """Chain of one setting with one seed, and its measures.
+    """Result of running one setting with one seed.
 
     Attributes
     ----------
@@ -137,11 +137,11 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """Computing time of the cell in seconds."""
+        """Computation time of the cell, in seconds."""
         return self.sampling + self.scoring
 
     def loss(self, measure: str, *, is_ranked: bool = False) -> Interval:
-        """Return the bracket of the loss; infinite if the cell has no value.
+        """Return the bracket of the loss, which is infinite if the cell has no value.
 
         The loss is the measure, or its negative if larger values are better.
 

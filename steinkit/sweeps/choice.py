@@ -1,22 +1,24 @@
-"""Choice of the best setting of a sweep, and of the settings tied with it.
+"""Choice of the best setting of a sweep and its ties.
 
 The chain of setting i with seed s is scored, and its loss lies in a certified bracket [l_is, u_is]. The loss is the
-measure, or its negative if larger values are better. A cell without a finite value has the loss l = u = infinity. A
-setting that fails with half of its seeds or more therefore has an infinite median loss. The best setting b has the
-smallest median over the seeds of the midpoints of the brackets.
+measure, or its negative if larger values are better. If a cell has no finite value, its loss is l = u = infinity. The
+median loss of a setting is therefore infinite if at least half of its cells fail. To choose the best setting b, the
+midpoints of the brackets are compared by their medians over the seeds. The setting with the smallest median is the
+best.
 
-Setting i is distinguished from b if the difference exceeds the uncertainty due to both the solver and the seeds. The m
-seeds common to both settings are resampled with replacement, using the same resamples for both [1]_. The condition
+Setting i is distinguished from b if the difference in loss exceeds the combined uncertainty of the solver and the
+seeds. For this comparison, the m seeds that both settings share are resampled with replacement, with the same resamples
+for both settings [1]_. The condition
 
     median of l_is - median of u_bs > 0
 
 must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k is the number of settings. The factor k
-- 1 is Bonferroni's correction for the comparisons of the other settings with b. If m is too small for this fraction,
-that is if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b if all of its brackets lie above all
-brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m) (1/2 for one seed,
-then 1/6, 1/20, 1/70, 1/252). Five seeds are therefore sufficient for a level of 95 % and eight settings. Settings that
-are not distinguished from b are tied with it, unless their median is infinite and the median of b is finite. With
-probability `level`, the best setting and its ties include the setting with the smallest true median.
+- 1 is a Bonferroni correction for the comparisons with the other settings. If m is too small for this fraction, that
+is, if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b only if all brackets of i lie above all
+brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m), which is 1/2 for
+one seed and 1/252 for five seeds. Five seeds are therefore sufficient for eight settings at a level of 95 %. A setting
+that is not distinguished from b is tied with b, unless only its own median is infinite. With probability `level`, the
+best setting or one of its ties has the smallest true median.
 
 References
 ----------
@@ -43,10 +45,10 @@ from steinkit.sweeps.identity import digest
 from steinkit.text import setting_key
 
 LEVEL = 0.95
-_MISSING = math.nan, math.nan  # loss assigned to a cell that was not run
-_SEED = 0  # seed of the bootstrap; the same cells must lead to the same choice
-_MOST_SEEDS = 100  # the binomial coefficient (200, 100) exceeds any number of settings
-_ENDS = 3  # smallest number of values for which a best value at an end of the grid is reported
+_MISSING = math.nan, math.nan  # loss of a cell that was not run
+_SEED = 0  # seed of the bootstrap, which must give the same choice for the same cells
+_MOST_SEEDS = 100  # the binomial coefficient (200 choose 100) exceeds any number of settings
+_ENDS = 3  # minimum number of grid values needed to report a best value at an end
 
 BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
@@ -54,13 +56,13 @@ BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 class UnrankedError(InputError):
     """Error raised if a measure cannot order the settings.
 
-    The values may be small although the draws are biased.
+    The values can be small even if the draws are biased.
     """
 
 
 @dataclass(frozen=True)
 class SettingSummary(Record):
-    """Summary of a setting over its seeds.
+    """Summary of one setting over its seeds.
 
     Attributes
     ----------
@@ -142,12 +144,12 @@ class Choice:
 
     @property
     def ties(self) -> tuple[Setting, ...]:
-        """Settings that cannot be distinguished from the best, in the order of the grid."""
+        """Settings that cannot be distinguished from the best, in grid order."""
         return tuple(row.settings for row in self.rows if row.standing == TIED)
 
     @property
     def median(self) -> float:
-        """Median over the seeds of the measure of the best setting."""
+        """Median of the measure for the best setting, over the seeds."""
         return self.row.median
 
     @property
@@ -157,7 +159,7 @@ class Choice:
 
     @property
     def at_end(self) -> tuple[str, str] | None:
-        """Numeric option with the best value at an end of the grid, or None.
+        """Numeric option with its best value at an end of the grid, or None.
 
         The second item states whether the value is the "smallest" or the "largest". Only options with at least
         three values are considered.
@@ -206,9 +208,9 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings and list the settings tied with it.
+    """Choose the best of several settings and list its ties.
 
-    Tied settings cannot be distinguished from the best one.
+    Tied settings cannot be distinguished from the best setting.
 
     Parameters
     ----------
@@ -261,9 +263,11 @@ def choose(
     losses = np.array([[row[seed].loss(measure) if seed in row else _MISSING for seed in seeds] for row in cells])
     lower, upper = np.reshape(losses, (len(settings), len(seeds), 2)).transpose(2, 0, 1)
     if not np.isfinite(lower).any():
-        raise InputError(f"expected a value of measure {measure} in some cell; all {np.isinf(lower).sum()} failed")
+        raise InputError(
+            f"expected at least one cell with a value of measure {measure}; all {np.isinf(lower).sum()} failed"
+        )
     medians = [_median(row) for row in 0.5 * lower + 0.5 * upper]
-    # if all medians are infinite, choose the setting that fails least often
+    # if all medians are infinite, choose the setting with the fewest failures
     scored = [np.isfinite(row).sum() / max((~np.isnan(row)).sum(), 1) for row in lower]
     candidates = range(len(settings)) if eligible is None else sorted(eligible)
     best = min(candidates, key=lambda i: (np.nan_to_num(medians[i], nan=np.inf), -scored[i], i))
@@ -290,8 +294,8 @@ def choose(
 def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: str) -> str:
     """Return the reason why a measure cannot order settings, or an empty string.
 
-    A measure is rejected if half of the cells of the best setting have values that must not be ranked first. An
-    estimate is also rejected if, for any setting, half of the cells have values that must not be ranked.
+    A measure is rejected if half of the values for the best setting must not be ranked first. An
+    estimate is also rejected if half of the values for any setting must not be ranked.
 
     Parameters
     ----------
@@ -303,18 +307,18 @@ def refusal(best: Sequence[Cell], all_cells: Iterable[Sequence[Cell]], measure: 
         Name of the measure.
     """
     rows = [(best, "unknown")]
-    if not find_measure(measure).has_bracket:  # estimates may also be too large, which would favor other settings
+    if not find_measure(measure).has_bracket:  # estimates that are too large would favor other settings
         rows += [(row, "unranked") for row in all_cells]
     for row, kind in rows:
         values = [cell.measures[measure] for cell in row if measure in cell.measures]
         reasons = [reason for value in values if (reason := getattr(value, kind))]
         if reasons and 2 * len(reasons) >= len(values):
-            return f"in {len(reasons)} of {len(values)} cells of {setting_key(row[0].settings)}, {reasons[0]}"
+            return f"in {len(reasons)} of {len(values)} cells with {setting_key(row[0].settings)}, {reasons[0]}"
     return ""
 
 
 def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: int | None = None) -> tuple[str, Floats]:
-    """Return the first measure that can order the settings, with their losses.
+    """Return the first measure that can order the settings, and the losses.
 
     Parameters
     ----------
@@ -351,13 +355,13 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
 
 
 def median_losses(losses: Floats) -> Floats:
-    """Return the medians over the seeds of the midpoints of the brackets."""
+    """Return the median midpoint of the brackets for each setting."""
     medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
     return medians
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:
-    """Return True if the median loss of one setting is above that of another.
+    """Return True if one setting has a larger median loss than another.
 
     The difference must exceed the uncertainty due to the solver and the seeds.
 
@@ -378,7 +382,7 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
     resampled = _resamples(shared, repeats)
-    with np.errstate(invalid="ignore"):  # two settings with infinite medians are not distinguished
+    with np.errstate(invalid="ignore"):  # two infinite medians are not distinguished
         difference = np.median(lower[resampled], axis=1) - np.median(upper[resampled], axis=1)
     return bool(np.mean(~(difference > 0.0)) <= error)
 
@@ -414,7 +418,7 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
 def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
     """Return bootstrap resamples of the indices of the present seeds.
 
-    The shape is (repeats, number of present seeds).
+    The array has shape (repeats, number of present seeds).
     """
     indices = np.flatnonzero(present)
     return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]
@@ -427,7 +431,7 @@ def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tup
     needed = next(m for m in range(1, _MOST_SEEDS) if math.comb(2 * m, m) * error >= 1.0)
     if len(rows) > 1 and fewest < needed:
         found.append(
-            f"too few seeds per setting ({fewest}) to distinguish {len(rows)} settings at a level of {level:g}: "
-            f"ties may be missing; use at least {needed} seeds"
+            f"there are too few seeds per setting ({fewest}) to distinguish {len(rows)} settings at a level of "
+            f"{level:g}, and ties may be missing; use at least {needed} seeds"
         )
     return tuple(map(Caution, found))

@@ -1,13 +1,13 @@
-"""Hashes of targets and samplers, used to determine which cells can be reused.
+"""Hashes of targets and samplers, used to decide which cells are reusable.
 
-A target is identified by its bounds and names, its data, the contents of the file that defines it, and the values of
-its score and log density at a few fixed points. Values are used instead of code because the behavior of a function
-depends on the functions that it calls.
+A target is identified by its bounds, names and data, the contents of the file where it is defined, and the values of
+its score and log density at a few fixed points. Function values are used instead of code because a function also
+depends on other functions that it calls.
 
-A user's sampler is identified by the SHA-256 hash of its file, its position in the file, and the numbers, strings and
-lists in its closure and default arguments. Imported modules are not included. A function cannot be identified if it is
-not defined in a file, for example in a notebook, or if its closure or default arguments contain an array, another
-function or an object.
+A user-defined sampler is identified by the SHA-256 hash of its file, its position in the file, and the numbers, strings
+and lists in its closure and default arguments. The code of imported modules is not hashed. A function cannot be
+identified if it is not defined in a file, for example in a notebook, or if its closure or default arguments contain an
+array, another function or an object.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from steinkit.sample import Floats
 from steinkit.target import Target
 
 _PROBES = 5
-_ANY_DIMENSION = 2  # dimension of the probes if a target allows any dimension
+_ANY_DIMENSION = 2  # dimension of the probe points for targets of any dimension
 _LENGTH = 32  # number of hexadecimal digits of a hash
 
 
 def digest(*values: Any) -> str:
-    """Return a hash of JSON values that does not depend on the order of the keys."""
+    """Return a hash of JSON values that is independent of the order of the keys."""
     text = json.dumps(values, sort_keys=True, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
@@ -72,7 +72,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
 
 
 def recordable(value: Any, name: str) -> Any:
-    """Return the value of an option as it is stored in JSON.
+    """Return the value of an option in the form stored in JSON.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def recordable(value: Any, name: str) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=lambda array: array.tolist()))
     except (AttributeError, TypeError, ValueError):
-        raise UsageError(f"{name} must be finite numbers, strings, booleans or lists of these; got {value!r}") from None
+        raise UsageError(f"{name} must contain finite numbers, strings, booleans or lists; got {value!r}") from None
 
 
 def _probe_points(target: Target) -> Floats:
@@ -99,7 +99,7 @@ def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:
     """Return the rounded value of a function, or the name of the exception it raises."""
     try:
         return _digits(function(point[None, :]))
-    except Exception as error:  # user code; the cells report the failure
+    except Exception as error:  # user code can fail; the cells then report the failure
         return type(error).__name__
 
 
@@ -108,7 +108,7 @@ def _digits(values: ArrayLike) -> list[str]:
 
 
 def code_identity(function: Callable[..., Any]) -> str | None:
-    """Return the hash of a function, or None if it cannot be identified.
+    """Return the hash of a function, or None if the function is not identifiable.
 
     The hash covers the file of the function, its position in the file, and the values in its closure and defaults.
     """

@@ -1,8 +1,8 @@
 """Plans of sweeps, created from arguments or TOML files.
 
-A plan lists the cells of a sweep, which are all combinations of settings and seeds. A cell is identified by its setting
-and seed, the sampler, the target, the measures and their options, the label, the version of steinkit, and the SHA-256
-hashes of the user's files.
+A plan lists the cells of a sweep, one for each combination of a setting and a seed. A cell is identified by its setting
+and seed, the sampler, the target, the measures and their options, the label, the steinkit version, and SHA-256 hashes
+of the user's files.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
 
 @dataclass(frozen=True)
 class Configuration:
-    """Description of a sweep that applies to all of its cells.
+    """Part of a sweep's description that all cells share.
 
-    All values can be stored as JSON.
+    All values are storable as JSON.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def places(self) -> list[Place]:
-        """Setting index and seed of every cell."""
+        """Setting index and seed of each cell."""
         return list(itertools.product(range(len(self.settings)), self.seeds))
 
     def options(self, setting: int) -> Setting:
@@ -132,7 +132,7 @@ class Plan:
         return self.configuration.options | self.settings[setting]
 
     def with_options(self, **options: Any) -> Plan:
-        """Return a copy of the plan with different fixed options for the sampler."""
+        """Return a copy of the plan with different fixed sampler options."""
         known = self.configuration
         return replace(self, configuration=replace(known, options=known.options | options))
 
@@ -150,9 +150,9 @@ class Plan:
         name = self.sampler.name
         if is_kept and self.sampler.code is None and not self.configuration.label:
             raise UsageError(
-                f"cells of the sampler {name} cannot be identified because the sampler is not defined in a file, or "
-                "contains values other than numbers and strings; pass label= and change the label with the sampler, or "
-                "omit the file"
+                f"cells of the sampler {name} cannot be identified, because the sampler is not defined in a file or "
+                "contains values other than numbers and strings; pass label= and choose a new label whenever the "
+                "sampler changes, or do not pass an output file"
             )
         for setting, values in enumerate(self.settings):
             try:
@@ -166,7 +166,7 @@ class Plan:
         return digest(vars(self.configuration))
 
     def fingerprint(self, setting: int, seed: int) -> str:
-        """Return the hash of everything that determines a cell."""
+        """Return a hash of all inputs that determine a cell."""
         return digest(self.run, self.settings[setting], seed)
 
 
@@ -206,7 +206,7 @@ def make_plan(
     for name in measures:
         find_measure(name)
     if not measures or len(set(measures)) < len(measures):
-        raise UsageError(f"measures must be a list of different measures; got {measures!r}")
+        raise UsageError(f"measures must be a list of distinct measures; got {measures!r}")
     found, settings, seeds = swept_sampler(sampler, folder), _grid_settings(grid), _seed_list(seeds)
     if len(seeds) > 1 and not found.is_random:
         raise UsageError(f"seeds must be 1 because the sampler {found.name!r} is deterministic; got {len(seeds)}")
@@ -226,14 +226,14 @@ def make_plan(
 
 
 def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
-    """Return all combinations of the values; the last option varies fastest."""
+    """Return all combinations of the values, with the last option varying fastest."""
     if not isinstance(grid, Mapping) or not grid:
         raise UsageError(f"grid must map at least one option to a list of values, step_size=[...]; got {grid!r}")
     columns = {}
     for name, values in grid.items():
         listed = [] if isinstance(values, str | Mapping) or not np.iterable(values) else list(values)
         if not listed:
-            raise UsageError(f"the grid's {name} must be a list of at least one value; got {values!r}")
+            raise UsageError(f"the grid's {name} must be a non-empty list of values; got {values!r}")
         columns[name] = [recordable(value, f"the grid's {name}") for value in listed]
         if any(value in columns[name][:k] for k, value in enumerate(columns[name])):
             raise UsageError(f"the grid's {name} must have distinct values; got {values!r}")
@@ -241,12 +241,12 @@ def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
 
 
 def _seed_list(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the given seeds, or the seeds 0, ..., n - 1 if a number n is given."""
+    """Return the given list of seeds, or the seeds 0, ..., n - 1 for an integer n."""
     if not np.iterable(seeds):
         return tuple(range(whole(seeds, "seeds", 1)))
     found = tuple(whole(seed, "every seed", 0) for seed in seeds)
     if not found or len(set(found)) < len(found):
-        raise UsageError(f"seeds must be a number of seeds, or a list of different seeds; got {found}")
+        raise UsageError(f"seeds must be an integer or a list of distinct seeds; got {found}")
     return found
 
 
@@ -273,7 +273,7 @@ def _measure_settings(*, tolerance: float = 1e-2, max_seconds: float | None = No
 
 
 def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple[Target, list[Path]]:
-    """Return a target and the files that define it.
+    """Return a target and the files where it is defined.
 
     A string is the name of a built-in target, or ``path.py:attribute``.
     """
@@ -295,7 +295,7 @@ def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple
 def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
     """Create the plan described by a TOML file.
 
-    ``steinkit sweep --help`` shows an example. Paths are relative to the folder of the file.
+    ``steinkit sweep --help`` shows an example. Relative paths are resolved against the folder of this file.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
     for title, table in zip(_TABLES, tables, strict=True):
         if not isinstance(table, dict):
             raise UsageError(f"{path}: expected [{title}] to be a table, got {table!r}")
-    require_known(run, sorted((*_RUN, *measure_setting_names())), f"[run] of {path}: unknown key", "the keys")
+    require_known(run, sorted((*_RUN, *measure_setting_names())), f"[run] in {path}: unknown key", "the keys")
     target, options = found.get("target", ""), dict(sampler)
     name = options.pop("name", "")
     for key, value in (("target", target), ("name of [sampler]", name)):

@@ -1,4 +1,4 @@
-"""Results of sweeps and of tuning."""
+"""Results of sweeps and tuning."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from steinkit.sweeps.scheduler import Rung
 from steinkit.sweeps.store import Store, sweep_file
 from steinkit.text import Table
 
-_RESOURCES = {"budget": "likelihood evaluations at single data points", "draws": "draws"}
+_RESOURCES = {"budget": "likelihood evaluations at individual data points", "draws": "draws"}
 
 
 @dataclass(frozen=True)
 class Failure(Record):
-    """Cells of one setting that failed for the same reason."""
+    """Cells with one setting that failed for the same reason."""
 
     settings: Setting
     seeds: tuple[int, ...]
@@ -35,7 +35,7 @@ class Failure(Record):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Chosen(Result):
-    """Base class of results that choose a setting."""
+    """Base class of results with a chosen setting."""
 
     seeds: tuple[int, ...]
     configuration: Configuration
@@ -54,15 +54,15 @@ class _Chosen(Result):
 
     @property
     def units(self) -> Setting | None:
-        """Units of all cells, as stored in JSON documents.
+        """Units of all the cells, as stored in JSON documents.
 
-        None if no measure has units.
+        The value is None if no measure has units.
         """
         units: Setting | None = self.configuration.measure_settings["units"]
         return units
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return a description of the run as terms and values.
+        """Return a description of the run as a list of terms and values.
 
         Returns
         -------
@@ -73,12 +73,12 @@ class _Chosen(Result):
         return known if self.units is None else (*known, ("units", text.units_label(self.units)))
 
     def _judged(self, chain: str) -> Statement:
-        """Return a statement about the verdict on a chain with the best setting."""
+        """Return a statement about the verdict on the best setting's chain."""
         found = self.verdict
         parts: tuple[str, ...] = () if self.unjudged is None else (unjudged_sentence(self.unjudged),)
         if found is not None:
             parts = (f"{chain}: {found.sentence}", found.modes_sentence, found.untested_sentence)
-        return Statement("number", "Can draws of the best setting be used?", " ".join(filter(None, parts)))
+        return Statement("number", "Can draws from the best setting be used?", " ".join(filter(None, parts)))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -188,7 +188,7 @@ class SweepResult(_Chosen):
 
     @property
     def full(self) -> int:
-        """Number of cells of the full grid with all seeds."""
+        """Number of cells in the full grid with all seeds."""
         return len(self.settings) * len(self.seeds)
 
     @property
@@ -221,7 +221,7 @@ class SweepResult(_Chosen):
     def headline(self) -> str:
         """State the choice in one sentence.
 
-        The sentence includes problems found in the draws with the best setting.
+        The sentence includes any problems found in the draws from the best setting.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class SweepResult(_Chosen):
             headline = sentences.choice_headline(self.criteria[name])
         problems = ["is biased"] if self.verdict is not None and self.verdict.is_biased else []
         problems += ["missed a mode that other chains visited"] if self.missed is not None else []
-        return headline + (f"; its chain {' and '.join(problems)}" if problems else "")
+        return headline + (f"; the chain of this setting {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
         """State the choice, its limitations, and the quality of the chosen draws.
@@ -249,7 +249,7 @@ class SweepResult(_Chosen):
         """
         found = [self._judged(f"Seed {self.seeds[0]}")]
         if self.missed is not None:
-            found.append(Statement("limits", "Did its chain visit all modes?", self._missed_sentence(self.missed)))
+            found.append(Statement("limits", "Did the chain visit all modes?", self._missed_sentence(self.missed)))
         if self.leading is not None:
             blind = None if self.blind is None else self.criteria[self.blind]
             found += sentences.choice_statements(self.criteria[self.leading], blind)
@@ -258,10 +258,10 @@ class SweepResult(_Chosen):
                 f"{text.count(len(each.seeds), 'cell')} with {text.setting_label(each.settings)} ({each.reason})"
                 for each in self.failures
             ]
-            failed = f"{self.failed} of {text.count(self.cells, 'cell')} failed and count as the worst value"
+            failed = f"{self.failed} of {text.count(self.cells, 'cell')} failed and are assigned the worst value"
             found.append(Statement("limits", "Did any cells fail?", f"{failed}: {text.listed(cells)}."))
         if self.racing is not None:
-            lines = [f"Racing ran {self.cells} of the {self.full} cells of the full sweep."]
+            lines = [f"With racing, {self.cells} of the {self.full} cells in the full sweep were run."]
             lines += [f"Dropped {name}: {reason}." for name, reason in self.racing.items()]
             found += [Statement("limits", "Were all cells run?", each) for each in lines]
         run = f"{text.count(len(self.settings), 'setting')}, {text.count(len(self.seeds), 'seed')}: "
@@ -273,13 +273,13 @@ class SweepResult(_Chosen):
         densest = named([f"{name} {text.compact(value)}" for name, value in mode.place.items()])
         return (
             f"The chain of the best setting missed a mode that other chains visited. {mode.draws} of {draws} with "
-            f"{finder} have a density above the 10 % quantile of that chain, and a valley of less than half the "
-            f"density separates them from it. The draw with the largest density is at {densest}. Run longer "
-            "chains, or start them in all modes."
+            f"{finder} have a density above the 10 % quantile of that chain, but are separated from the chain by a "
+            f"region where the density drops to less than half. The draw with the largest density is at {densest}. "
+            "Run longer chains, or start them in all modes."
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return a table of settings for each measure, and a table of failures.
+        """Return a table of the settings for each measure, and a table of the failures.
 
         The table for the leading measure comes first.
 
@@ -326,7 +326,7 @@ class TuningResult(_Chosen):
     seeds : tuple of int
         Seeds of the chains of every setting.
     resource : str
-        Unit of the lengths of chains: "budget" (likelihood evaluations at single data points) or "draws".
+        Unit of the lengths of chains: "budget" (likelihood evaluations at individual data points) or "draws".
     spent, full : int
         Cost of the choice, and cost of the full grid of all settings and seeds, in units of the resource.
     seconds, full_seconds : float
@@ -360,7 +360,7 @@ class TuningResult(_Chosen):
 
     @property
     def share(self) -> float:
-        """Cost of the choice as a fraction of the cost of the full grid."""
+        """Cost of the choice as a fraction of the full grid's cost."""
         return self.spent / self.full
 
     @property
@@ -377,20 +377,20 @@ class TuningResult(_Chosen):
             The sentence without its period.
         """
         best = f"{text.setting_label(self.setting)} is the best of {text.count(self.tried, 'setting')}"
-        return text.sentence(f"{best}, at {self.share:.1%} of the full grid's cost")
+        return text.sentence(f"{best}, found at {self.share:.1%} of the full grid's cost")
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the chosen setting, the verdict on a new chain, and the cost.
+        """Report the chosen setting, the verdict on a new chain, and the cost.
 
         Returns
         -------
         tuple of Statement
             Statements in reading order.
         """
-        known = "The bias of its draws is unknown."
+        known = "The bias of the draws could not be estimated."
         if self.bias is not None and self.margin is not None:
             of = f", the median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
-            known = f"Its bias is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
+            known = f"The bias of the new chain is {self.bias:.2g} ± {max(self.margin, 0.001):.1g} sd{of}."
         cost = (
             f"The choice used {self.spent:,} of the {self.full:,} {_RESOURCES[self.resource]} of the full grid. "
             f"Sampling and scoring took {self.seconds:.0f} s; the full grid would take about {self.full_seconds:.0f} s."
@@ -402,7 +402,7 @@ class TuningResult(_Chosen):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return tables of the losses on each rung and of the biases of the new chain.
+        """Return tables of the losses on each rung and the biases of the new chain.
 
         Returns
         -------
@@ -415,7 +415,7 @@ class TuningResult(_Chosen):
             (name, *(sentences.shown(rung.losses[name]) if name in rung.losses else "" for rung in self.rungs))
             for name in names
         ]
-        caption = f"Medians over the seeds of a measure, by the length of the chains in {_RESOURCES[self.resource]}"
+        caption = f"Medians of a measure over the seeds, by chain length in {_RESOURCES[self.resource]}"
         fresh = () if self.verdict is None else self.verdict.tables()
         ranks = Table(caption, columns, tuple(rows), 0)
         return ranks, *(replace(each, caption=f"A fresh chain: {each.caption}") for each in fresh)
@@ -465,14 +465,14 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
     with Store(sweep_file(file), writing=False) as store:
         found = store.result()
     if not isinstance(found, SweepResult):
-        raise InputError(f"expected {store.file} to contain a sweep, got a {type(found).__name__}")
+        raise InputError(f"expected {store.file} to contain a sweep result, got a {type(found).__name__}")
     return found
 
 
 def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
     """Return one warning per measure that summarizes the warnings of its cells.
 
-    The first warning of each measure is included as an example.
+    The summary quotes the first warning for each measure as an example.
     """
     found: dict[str, list[str]] = {}
     for cell in cells:

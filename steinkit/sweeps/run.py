@@ -1,8 +1,9 @@
 """Sweeps over a grid of sampler settings and several seeds.
 
-A cell consists of the chain for one setting and one seed, together with its measures. A cell depends only on its
-setting, its seed, the target, the sampler, the measures and their options, and not on other cells or on the order of
-computation. A sweep can therefore be interrupted, resumed, and distributed over processes and machines.
+A cell consists of the chain for one setting and one seed, and the measures of this chain. A cell depends only on its
+setting, its seed, the target, the sampler, and the measures with their options. In particular, it does not depend on
+other cells or the order of computation. Sweeps can therefore be interrupted, resumed, and distributed over processes
+and machines.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ from steinkit.target import Target
 from steinkit.text import count, setting_key
 from steinkit.units import is_open
 
-_TOGETHER = 20  # largest number of chains run in one call
+_TOGETHER = 20  # maximum number of chains run in one call
 _DIGITS = 6  # significant digits of the units
-_PILOTS = 8  # largest number of chains that may define the units
-_TASKS = 2  # smallest number of tasks per worker if there are enough cells
+_PILOTS = 8  # maximum number of pilot chains for the units
+_TASKS = 2  # minimum number of tasks per worker, if there are enough cells
 
 
 @cautious
@@ -71,7 +72,7 @@ def sweep(
 ) -> SweepResult:
     """Run a sampler over a grid of settings and seeds, and choose a setting.
 
-    The chains for each setting are scored with measures of sample quality.
+    Measures of sample quality are computed for the chains of each setting.
 
     Parameters
     ----------
@@ -142,15 +143,15 @@ def sweep(
     The failure of a cell does not end the sweep. The cell records the reason, counts as the worst value in the choice,
     and is run again if the sweep is resumed.
 
-    A cell in the file is reused if its fingerprint matches that of a requested cell. The fingerprint covers the
-    setting, the seed, the measures and their options, and the version of steinkit. The fingerprint also covers the
-    name, options, data and file of the target, and its score and log density at a few fixed points. For a user's
-    function, the fingerprint covers the SHA-256 hash of its file, and the numbers and strings in its closure and
-    default arguments. If a function is not defined in a file, or if its closure contains an array, an object or a
-    random generator, its cells can be stored only with a label.
+    A cell in the file is reused if it has the fingerprint of a requested cell. The fingerprint depends on the
+    setting, the seed, the measures with their options, and the steinkit version. The fingerprint also depends on the
+    target's name, options, data and file, and on the values of the score and log density at a few fixed points. For a
+    user-defined function, the fingerprint includes the SHA-256 hash of the file where the function is defined, and the
+    numbers and strings in its closure and default arguments. A label is required to store cells if a function is not
+    defined in a file, or if its closure contains an array, an object or a random generator.
 
-    At the end, `verdict` tests the draws from the best setting with the first seed. These draws are also compared with
-    draws from the other settings to detect missed modes.
+    At the end, `verdict` tests the draws from the best setting with the first seed. To detect missed modes, these draws
+    are also compared with draws from the other settings.
 
     References
     ----------
@@ -174,7 +175,7 @@ def sweep(
 
 
 class Execution:
-    """Computation that stores each cell as soon as it is finished.
+    """Computation and storage of cells.
 
     Attributes
     ----------
@@ -214,8 +215,8 @@ def execution(
 ) -> Iterator[Execution]:
     """Validate the options of a plan and open its file.
 
-    The parameters are described in `sweep`. If the computation is interrupted, a note on the exception states the
-    number of stored cells and how to resume.
+    The parameters are the same as those of `sweep`. If the computation is interrupted, a note on the exception states
+    the number of stored cells and how to resume.
     """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
@@ -233,11 +234,11 @@ def execution(
 def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterator[Computed]:
     """Compute cells in this process or with the active joblib backend.
 
-    Cells are yielded as they are completed.
+    Cells are yielded in order of completion.
     """
     jobs = joblib.effective_n_jobs(n_jobs)
     if isinstance(joblib.parallel.get_active_backend()[0], ThreadingBackend):
-        jobs = 1  # tasks redirect the output of their process
+        jobs = 1  # tasks redirect the output of the worker process
     most = len(places) if jobs == 1 else len(places) // (_TASKS * jobs)
     size = max(1, min(_TOGETHER, most)) if plan.sampler.known else 1
     tasks = []
@@ -256,10 +257,10 @@ def computed(plan: Plan, places: Sequence[Place], n_jobs: int | None) -> Iterato
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, **given)
         for cells in parallel(joblib.delayed(run_packed)(packed, *task) for task in tasks):
             yield from cells
-    except Exception as error:  # raised by pickling or by the backend; the tasks do not raise
+    except Exception as error:  # raised by pickling or the backend, because tasks never raise
         message = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "finished cells are kept in the sweep's file, if any; run the same sweep to resume, or omit n_jobs"
-        raise SteinkitError(f"the workers failed ({message}); {hint}") from error
+        raise SteinkitError(f"the worker processes failed ({message}); {hint}") from error
 
 
 def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: bool = False) -> SweepResult:
@@ -270,7 +271,7 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
         plan, notes = in_fixed_units(plan, store)
         found, dropped = _eliminated(plan, running) if racing else (running.cells(plan, plan.places), None)
         if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
-            reason = "the sweep, the data, the code or the version of steinkit has changed"
+            reason = "the sweep, the data, the code or the steinkit version has changed"
             notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused because {reason}")
         cells = [found[each] for each in plan.places if each in found]
         result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(running.reused)))
@@ -282,8 +283,9 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
 def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with units fixed for all cells, and any warnings.
 
-    By default, the units are the standard deviations of draws from the target or of a pilot chain. If cells are added
-    to an existing file, the units in that file are used. Units are rounded to make them identical on all machines.
+    By default, the units are standard deviations of exact draws from the target or of a pilot chain. When cells are
+    added to an existing file, the units stored in the file are used. The units are rounded to be identical on all
+    machines.
 
     Raises
     ------
@@ -301,17 +303,18 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
     if found is None and not is_open(settings.get("units")):
         return plan, ()
     if found is None:
-        notes = (Caution("all pilot chains failed, so the units are raw; pass units= to choose a scale"),)
+        notes = (Caution("all pilot chains failed, and raw units are used; pass units= to choose a scale"),)
         return plan.with_units({"kind": "raw", "scale": {}}), notes
     scale = {name: float(f"{value:.{_DIGITS}g}") for name, value in found.document["scale"].items()}
     return plan.with_units({"kind": found.document["kind"], "scale": scale}), notes
 
 
 def _pilots(plan: Plan) -> list[Sample]:
-    """Run pilot chains for a few settings, and sort the chains by a criterion.
+    """Run pilot chains with a few settings, and sort the chains by how well they fit.
 
-    The criterion, the mean of (x_j - m_j) s_j(x), measures how well a chain agrees with the score. The mean is -1
-    under the target, closer to 0 for a chain that hardly moves, and less than -1 for a chain that is too wide.
+    The fit of a chain is its agreement with the score. Agreement is measured by the mean of (x_j - m_j) s_j(x), which
+    is -1 under the target. For a chain that hardly moves, the mean is closer to 0. For a chain that is too wide, the
+    mean is less than -1.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]
@@ -322,7 +325,7 @@ def _pilots(plan: Plan) -> list[Sample]:
             with np.errstate(over="ignore", invalid="ignore"):
                 centered = sample.points - weights @ sample.points
                 found = float(np.abs(1.0 + weights @ (centered * plan.target.score(sample.points))).mean())
-        except Exception:  # user code may fail; the cells report the failure
+        except Exception:  # user code can fail; the cells then report the failure
             return math.inf
         return found if math.isfinite(found) else math.inf
 
@@ -330,9 +333,9 @@ def _pilots(plan: Plan) -> list[Sample]:
 
 
 def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict[str, str]]:
-    """Run successive elimination; return the cells and the dropped settings.
+    """Run successive elimination, and return the cells and the dropped settings.
 
-    Each rung uses the first measure that can rank its settings. For each dropped setting, the reason is also returned.
+    Each rung uses the first measure that can order its settings. For each dropped setting, the reason is returned.
     """
     smaller_is_better = find_measure(plan.measures[0]).smaller_is_better
     comparable = [name for name in plan.measures if find_measure(name).smaller_is_better == smaller_is_better]
@@ -350,18 +353,18 @@ def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
     """Return the result with a verdict on draws from the best setting.
 
-    The draws come from the chain with the first seed. If these draws missed a mode that draws from another setting
-    visited, this mode is also included.
+    The draws are taken from the first seed. If these draws missed a mode that another setting visited, the result also
+    describes this mode.
     """
     if result.leading is None:
         return result
     draws = {i: store.draws(plan.fingerprint(i, plan.seeds[0])) for i in range(len(plan.settings))}
     own = draws.pop(plan.settings.index(result.criteria[result.leading].best))
     if own is None:
-        return replace(result, unjudged="the draws of the best setting were not kept")
+        return replace(result, unjudged="the draws from the best setting were not stored")
     mode = None
     with quiet():
         judged = Judging().judge(own, plan.target, plan.measure_settings, rng=0)
-        with contextlib.suppress(SteinkitError):  # the log density is missing or fails at a draw
+        with contextlib.suppress(SteinkitError):  # the log density is missing or cannot be evaluated at a draw
             mode = missed_mode(own, {i: each for i, each in draws.items() if each is not None}, plan.target)
     return replace(result, verdict=judged.verdict, unjudged=judged.unjudged, missed=mode)

@@ -1,4 +1,4 @@
-"""Samplers that sweeps can run: built-in samplers and user-defined functions."""
+"""Built-in samplers and user-defined functions that sweeps can run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from steinkit.sweeps.identity import code_identity
 from steinkit.target import Target
 
 _NORMAL_START = "normal"
-_START_KEY = 1 << 16  # distinct from the spawn keys of the samplers' own streams
+_START_KEY = 1 << 16  # distinct from the spawn keys that samplers use for their own streams
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,17 @@ class SweptSampler:
     def require(self, target: Target, options: Setting, seed: int) -> None:
         """Validate the options; raise UsageError if the sampler rejects them.
 
-        A built-in sampler is run for a single draw. A user-defined function is not run because it may be slow. Other
-        exceptions are ignored here and are recorded when the cells are run.
+        To check the options, a built-in sampler is run for a single draw. User-defined functions are not run because
+        they may be slow. Other exceptions are ignored at this point, and recorded when the cells are run.
         """
         if taken := {"seed", "chains"} & options.keys():
-            raise UsageError(f"{min(taken)} must not be an option of the sampler: a sweep runs one chain per seed")
+            raise UsageError(
+                f"{min(taken)} must not be an option of the sampler because a sweep runs one chain per seed"
+            )
         if self.known is None:
             return
         names = sorted(self.known - {"seed", "chains"})
-        require_known(options, names, f"sampler {self.name!r} has no option", "its options")
+        require_known(options, names, f"the sampler {self.name!r} has no option", "its options")
         most = {"draws": 1, "burn_in": 0, "thin": 1}
         short = {name: min(v, most.get(name, v)) if type(v) is int else v for name, v in options.items()}
         try:
@@ -76,7 +78,7 @@ class SweptSampler:
             raise
         except TypeError as error:
             raise UsageError(str(error)) from None
-        except Exception:  # may depend on the seed; the cell reports it
+        except Exception:  # the error can depend on the seed, so the cell reports it
             return
 
     def run(self, target: Target, options: Setting, seeds: Sequence[int]) -> list[Sample]:
@@ -94,7 +96,7 @@ class SweptSampler:
 
 
 def swept_sampler(sampler: str | Callable[..., Any], folder: Path = Path()) -> SweptSampler:
-    """Return the sampler for a name, a ``path.py:function`` or a function.
+    """Return the sampler given by a name, a ``path.py:function`` or a function.
 
     Parameters
     ----------
@@ -143,25 +145,25 @@ def _started(target: Target, options: Setting, seeds: Sequence[int]) -> Setting:
 
 
 def _as_chain(returned: Any, target: Target) -> Sample:
-    """Convert the result of a user's function to a sample.
+    """Convert the output of a user-defined sampler to a sample.
 
-    The dimension is checked here because some measures do not detect an incorrect dimension.
+    The dimension is checked here because some measures would not detect an incorrect value.
     """
     sample = returned.to_sample() if isinstance(returned, Draws) else as_sample(returned)
     if target.dim not in (None, sample.dim):
         raise InputError(
-            f"expected draws in the {target.dim} dimensions of the target {target.label!r}, got {sample.dim}; return "
-            "an array of shape (draws, coordinates)"
+            f"expected draws with {target.dim} coordinates, as in the target {target.label!r}, got {sample.dim}; "
+            "return an array of shape (draws, coordinates)"
         )
     return sample
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Run a block in one thread, without output or warnings.
+    """Run a block in a single thread, without output or warnings.
 
-    Printed text is sent to standard error. Warnings that the results contain are not shown. The joblib backend is
-    replaced; otherwise, nested calls would be distributed over the workers of a cluster.
+    Printed text is sent to standard error. Warnings that are included in the results are not shown. The joblib backend
+    is replaced because nested calls would otherwise be distributed over the workers of a cluster.
     """
     with (
         joblib.parallel_config(backend="threading", n_jobs=1),

@@ -1,17 +1,17 @@
 """Successive elimination of settings in sweeps, and successive halving in tuning.
 
-Both methods proceed in rungs of increasing cost [1]_. On each rung, all remaining settings are run and scored, and some
-of them advance to the next rung.
+Both methods proceed in rungs of increasing cost [1]_. On each rung, the remaining settings are run and scored, and only
+some of these settings advance to the next rung.
 
-In successive elimination [2]_ (option `racing`), the rungs use an eighth, a quarter and half of the seeds (at least
-five), and then all seeds. The leader b of a rung is the setting with the smallest median loss. Setting i is dropped if
-it is distinguished from b (`steinkit.sweeps.choice`). To decide, the certified lower bounds of i are compared with the
-upper bounds of b over resamples of the seeds. The error probability 0.05 is divided by the number of comparisons, R (k
-- 1) for k settings and R rungs before the last. The setting with the smallest true median is therefore kept with a
-probability of at least 0.95. A setting is not dropped because of a wide bracket.
+In successive elimination [2]_ (option `racing`), the first three rungs use an eighth, a quarter and half of the seeds,
+and at least five. The last rung uses all the seeds. The leader b of a rung is the setting with the smallest median
+loss. Setting i is dropped if it is distinguished from b (`steinkit.sweeps.choice`). This test compares the certified
+lower bounds of i with the upper bounds of b over resamples of the seeds. The error probability 0.05 is divided by the
+number of comparisons, which is R (k - 1) for k settings and R rungs before the last. The setting with the smallest true
+median is therefore kept with a probability of at least 0.95. A wide bracket alone never causes a setting to be dropped.
 
-In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not predict the order of long
-chains reliably, so settings are not dropped by statistical tests. Instead, the third of the settings with the smallest
+In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not reliably predict the order of
+long chains, and no statistical test is used to drop settings. Instead, the third of the settings with the smallest
 median losses advances.
 
 References
@@ -40,10 +40,10 @@ from steinkit.sweeps.cells import Record, Setting
 from steinkit.sweeps.choice import is_above, median_losses
 from steinkit.text import setting_key
 
-_SHARES = (1 / 8, 1 / 4, 1 / 2)  # fractions of the seeds on the rungs of successive elimination
-_ERROR = 0.05  # largest probability of dropping the setting with the smallest true median
-_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at the level 95 %
-_ETA = 3  # in tuning, one setting in this number advances
+_SHARES = (1 / 8, 1 / 4, 1 / 2)  # fractions of the seeds used on the rungs of successive elimination
+_ERROR = 0.05  # bound on the probability of dropping the setting with the smallest true median
+_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at a level of 95 %
+_ETA = 3  # in tuning, one in this number of settings advances
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Rung(Record):
     Attributes
     ----------
     length : int
-        Length of the chains, in draws or in likelihood evaluations of single data points.
+        Length of the chains, in draws or in likelihood evaluations at individual data points.
     measure : str
         The measure that orders the settings.
     losses : dict of str to float
@@ -75,7 +75,7 @@ class Rung(Record):
 
     @classmethod
     def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
-        """Select the settings with the smallest median losses, breaking ties by order.
+        """Select the settings with the smallest median losses; ties are broken by order.
 
         Parameters
         ----------
@@ -108,19 +108,19 @@ class Rung(Record):
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     """Return the number of settings and the chain length on each rung.
 
-    The chains are as long as `cost` allows. The cost is a fraction of the cost of the full grid.
+    The chains have the maximum length that `cost` allows. The cost is a fraction of the cost of the full grid.
 
     Raises
     ------
     UsageError
         If the cost is not in (0, 1], or is too small for one step of each setting.
     """
-    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a fraction of the full grid's cost, above 0 and at most 1")
+    number(cost, "cost", lambda share: 0.0 < share <= 1.0, "a fraction of the full grid's cost in (0, 1]")
     last = next(r for r in range(64) if _ETA**r >= settings)
     counts = [math.ceil(settings / _ETA**r) for r in range(last + 1)]
     for stretch in np.geomspace(_ETA**last, 1e-6, 2000):
         lengths = [int(full * min(1.0, stretch * _ETA ** (r - last)) * (1 + 1e-12)) for r in range(last + 1)]
-        pairs = zip(counts, lengths, [0, *lengths], strict=False)  # chains of the same length are run only once
+        pairs = zip(counts, lengths, [0, *lengths], strict=False)  # rungs with the same chain length are run only once
         spent = sum(count * length for count, length, known in pairs if length != known)
         if lengths[0] and spent <= cost * settings * full:
             return list(zip(counts, lengths, strict=True))
@@ -134,7 +134,7 @@ def eliminate(
     seeds: Sequence[int],
     losses_of: Callable[[Sequence[int], Sequence[int]], tuple[str, Floats]],
 ) -> dict[str, str]:
-    """Return the reasons why settings are dropped before all seeds are run.
+    """Return the reasons for dropping settings before all seeds are run.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def eliminate(
 
 
 def _reason(lower: Floats, upper: Floats, leader: str, measure: str) -> str:
-    """Return the reason why a setting is dropped, with bounds on both medians."""
+    """Return the reason for dropping a setting, with bounds on both medians."""
     sides, sign = ("at least", "at most"), 1.0
     if not find_measure(measure).smaller_is_better:
         sides, sign = sides[::-1], -1.0

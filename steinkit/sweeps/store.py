@@ -1,15 +1,15 @@
 """Storage of sweeps in SQLite databases, with one transaction per cell.
 
-    runs             run, configuration        description that is common to all cells of a sweep, in JSON
+    runs             run, configuration        description shared by all cells of a sweep, in JSON
     cells            cell, run, settings, seed, reason, draws, cost_per_draw, sampling, scoring, warnings
     measurements     cell, measure, value, lower, upper, margin, unranked, unknown
-    draws            cell, npz                 draws of the first seed of every setting
-    result           document, npz             result of the last sweep or tuning, as `Result.save` writes it
+    draws            cell, npz                 draws for the first seed of each setting
+    result           document, npz             result of the last run, as written by `Result.save`
 
-A cell, its measurements and its draws are written in one transaction, which is on disk before the next one begins
-(``synchronous = FULL``). If the process is killed or the power fails, only the cells that were being computed are lost.
-The database uses a rollback journal because a write-ahead log requires shared memory, which network drives do not
-provide. SQLite's exclusive lock prevents access by a second process and is released when the first process ends.
+A cell, its measurements and its draws are written in one transaction, and each transaction is on disk before the next
+one begins (``synchronous = FULL``). If the process is killed or the power fails, only unfinished cells are lost. The
+database uses a rollback journal because a write-ahead log requires shared memory, which network drives do not provide.
+An exclusive SQLite lock prevents access by other processes, and is released when the process ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from steinkit.saved_results import packed_result, unpacked_result
 from steinkit.sweeps.cells import Cell, Measured, Setting
 from steinkit.sweeps.plan import Configuration
 
-_APPLICATION, _VERSION = 0x5374656E, 2  # "Sten", in the header of the file; version of the tables
+_APPLICATION, _VERSION = 0x5374656E, 2  # "Sten" in the header of the file; version of the tables
 _TABLES = f"""
 BEGIN;
 PRAGMA application_id = {_APPLICATION};
@@ -53,7 +53,7 @@ _EXCLUSIVE = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA synchronous = FULL;
 PRAGMA journal_mode = TRUNCATE;
-BEGIN EXCLUSIVE; -- the lock outlasts the transaction
+BEGIN EXCLUSIVE; -- the lock is kept after the transaction
 COMMIT
 """
 _PILOT_UNITS = """
@@ -67,7 +67,7 @@ _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOER
 def sweep_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of a sweep file.
 
-    If the name has no SQLite file suffix, ``.sqlite`` is appended.
+    The suffix ``.sqlite`` is appended unless the name already ends in an SQLite suffix.
 
     Raises
     ------
@@ -82,9 +82,9 @@ def sweep_file(path: str | os.PathLike[str]) -> Path:
 
 
 def read_run(path: str | os.PathLike[str]) -> Result | None:
-    """Return the result stored in a sweep or tuning file.
+    """Return the result stored in the file of a sweep or tuning run.
 
-    Return None if the file is not a database.
+    Return None if the file is not an SQLite database.
     """
     file = Path(path) if Path(path).is_file() else sweep_file(path)
     if not file.is_file() or not read_bytes(file, binary=True).startswith(b"SQLite format 3\0"):
@@ -136,17 +136,17 @@ class Store:
     def __exit__(self, *raised: object) -> None:
         with contextlib.suppress(sqlite3.Error):
             if self._writing:
-                self._database.execute("PRAGMA journal_mode = DELETE")  # removes the empty journal
+                self._database.execute("PRAGMA journal_mode = DELETE")  # this removes the empty journal
         self._database.close()
 
     def begin(self, run: str, configuration: Configuration) -> None:
-        """Store the configuration of a run, and delete the result of the last run."""
+        """Store the configuration of a run, and delete the previous result."""
         with self._transaction() as execute:
             execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, json.dumps(vars(configuration), allow_nan=False)))
             execute("DELETE FROM result")
 
     def append(self, name: str, run: str, cell: Cell, draws: Sample | None = None) -> None:
-        """Write a cell, and its draws if given, in one transaction."""
+        """Write a cell, with its draws if given, in one transaction."""
         row = cell.seed, cell.reason, cell.draws, cell.cost_per_draw, cell.sampling, cell.scoring
         known = (name, run, json.dumps(cell.settings), *row, json.dumps(cell.warnings))
         with self._transaction() as execute:
@@ -161,13 +161,13 @@ class Store:
         self.cells[name] = cell
 
     def draws(self, name: str) -> Sample | None:
-        """Return the draws of a cell, or None if the file does not contain the draws."""
+        """Return the draws of a cell, or None if the draws are not stored."""
         with self._explained():
             row = self._database.execute("SELECT npz FROM draws WHERE cell = ?", (name,)).fetchone()
             return None if row is None else read_sample(io.BytesIO(row[0]), format="npz")
 
     def pilot_units(self, run: Configuration) -> Setting | None:
-        """Return the units from the pilot chain of an earlier run with the same target.
+        """Return the pilot units of an earlier run with the same target.
 
         Return None if there is no such run.
         """
@@ -186,7 +186,7 @@ class Store:
         with self._explained():
             row = self._database.execute("SELECT CAST(document AS BLOB), npz FROM result").fetchone()
         if row is None:
-            raise InputError(f"{self.file} does not contain the result of a finished sweep; run the sweep to its end")
+            raise InputError(f"{self.file} does not contain the result of a finished sweep; finish the sweep first")
         return unpacked_result(row[0], row[1], str(self.file))
 
     def keep(self, result: Result) -> None:
@@ -206,11 +206,11 @@ class Store:
             execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version", "quick_check")
         )
         if (application, version) != (_APPLICATION, _VERSION):
-            raise InputError(f"{self.file} is not a sweep file of this steinkit version; name another file")
+            raise InputError(f"{self.file} is not a sweep file of this steinkit version; choose another file")
         if check != "ok":
             raise sqlite3.DatabaseError(check)
         if any(sql and sql not in _TABLES for (sql,) in execute("SELECT sql FROM sqlite_master")):
-            raise sqlite3.DatabaseError("unknown tables, views or triggers")  # a view can have infinitely many rows
+            raise sqlite3.DatabaseError("unknown tables, views or triggers")  # a view could have infinitely many rows
         for name, _, settings, *row, notes in execute("SELECT * FROM cells"):
             self.cells[name] = replace(Cell(dict(json.loads(settings)), *row), warnings=tuple(json.loads(notes)))
         for name, *row in execute("SELECT * FROM measurements ORDER BY rowid"):
@@ -224,7 +224,7 @@ class Store:
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
-        """Convert errors raised by SQLite or by damaged contents to steinkit errors."""
+        """Convert SQLite errors, and errors due to damaged contents, to steinkit errors."""
         try:
             yield
         except SteinkitError:
@@ -232,10 +232,12 @@ class Store:
         except (sqlite3.Error, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise UsageError(f"another process uses {self.file}; wait for it, or name another file") from None
+                raise UsageError(
+                    f"another process is using {self.file}; wait until that process ends, or choose another file"
+                ) from None
             if isinstance(error, OSError) or (code in _UNWRITABLE and self._writing):
-                hint = "free disk space, or name another file. Finished cells are kept"
+                hint = "free disk space, or choose another file. Finished cells are kept"
                 raise OutputError(f"{self.file} cannot be written: {error}; {hint}") from None
             if code == sqlite3.SQLITE_CANTOPEN:
                 raise InputError(f"{self.file} does not exist or cannot be read; run 'steinkit sweep' first") from None
-            raise InputError(f"{self.file} is damaged or is not a sweep file ({error}); name another file") from None
+            raise InputError(f"{self.file} is damaged or not a sweep file ({error}); choose another file") from None

@@ -1,7 +1,7 @@
 """Sweep tasks. Each task runs and scores the chains of one setting.
 
-A task is executed in this process or in a worker. Exceptions raised by samplers, targets and solvers, including
-SystemExit, are recorded as the reasons for failed cells.
+A task is executed in this process or in a worker. If a sampler, target or solver raises an exception, including
+SystemExit, the exception is recorded as the reason for the failed cell.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Computed = tuple[int, Cell, Sample | None]  # index of the setting, the cell, an
 
 
 def run_chains(plan: Plan, setting: int, seeds: Sequence[int]) -> list[tuple[Cell, Sample | None]]:
-    """Run the chains of one setting in one call, or one by one if this call fails.
+    """Run the chains of one setting in one call, or separately if that fails.
 
-    Return cells without measures, together with their draws. The draws are None if the sampler failed.
+    Return cells without measures, together with the draws. The draws are None if the sampler failed.
     """
     began, settings = time.perf_counter(), dict(plan.settings[setting])
     try:
@@ -74,7 +74,7 @@ def _unpacked(packed: bytes) -> Plan:
 def depend_on(parent: int) -> None:
     """Make a worker process exit when its parent process ends.
 
-    The worker also ignores control-C, which is sent to every process attached to the terminal.
+    The worker also ignores Ctrl-C, because the terminal sends this signal to all of its processes.
     """
 
     def watch() -> None:
@@ -87,7 +87,7 @@ def depend_on(parent: int) -> None:
 
 
 def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
-    """Compute all measures of a chain and record why any of them failed."""
+    """Compute all measures of a chain, and record the reasons for failures."""
     began = time.perf_counter()
     measures: dict[str, Measured] = {}
     reasons, notes = [], []
@@ -104,6 +104,6 @@ def _scored(plan: Plan, cell: Cell, sample: Sample) -> Cell:
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Return an error as one line, with its type if another package raised it."""
+    """Return an error as one line, with the type for errors from other packages."""
     text = " ".join(str(error).split())
     return text if isinstance(error, SteinkitError) else f"{type(error).__name__}: {text}"

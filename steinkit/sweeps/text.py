@@ -1,4 +1,4 @@
-"""Sentences and tables about the choice of a setting."""
+"""Sentences and tables that describe the choice of a setting."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from steinkit.sweeps.choice import TIED, Choice
 from steinkit.text import Table, bracket, compact, listed, sentence, setting_label, within
 
 _LIMITS = (
-    "The setting is the best of the settings in the grid, for chains of this length. Its draws may still be biased. "
-    f"Longer chains favor settings with less bias. {UNVISITED}"
+    "The setting is the best in the grid for chains of this length, but its draws may still be biased. Longer chains "
+    f"favor settings with less bias. {UNVISITED}"
 )
 
 
 def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
-    """Describe the best setting, any ties, and the confidence in the choice.
+    """Describe the best setting, its ties and the confidence in the choice.
 
-    `blind` is the setting chosen by a measure that does not detect bias.
+    The argument `blind` is the choice of a measure that does not detect bias.
     """
     best = f"{choice_headline(choice)}."
     if choice.at_end is not None:
         name, end = choice.at_end
         further = {"smallest": "smaller", "largest": "larger"}[end]
-        best += f" It is the {end} {name.replace('_', ' ')} in the grid: try {further} values."
+        best += f" The best setting has the {end} {name.replace('_', ' ')} in the grid; try {further} values."
     certain = (
         f"With {choice.level:.0%} confidence, adjusted for the number of settings, the best setting and its ties "
         f"contain the setting with the {_extreme(choice)} true median."
@@ -46,7 +46,7 @@ def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
 def choice_table(choice: Choice) -> Table:
     """Tabulate the medians over the seeds, with one row per setting.
 
-    The table also contains the intervals and brackets for the medians.
+    The table also contains intervals and brackets for the medians.
     """
     measure, level = find_measure(choice.measure), f"{choice.level:.0%} interval"
     proof, rows = bracket_column(measure.claim), []
@@ -59,7 +59,7 @@ def choice_table(choice: Choice) -> Table:
         names = setting_label(row.settings), row.standing
         rows.append((*names, median, interval, *proved, str(row.scored), str(row.failed), cost))
     columns = ("setting", "verdict", "median", level, *([proof] if proof else []), "scored", "failed", "cost per draw")
-    caption = f"By {measure.title}: {setting_label(choice.best)} has the {_extreme(choice)} median"
+    caption = f"By {measure.title}, {setting_label(choice.best)} has the {_extreme(choice)} median"
     return Table(caption, columns, tuple(rows), choice.rows.index(choice.row))
 
 
@@ -76,7 +76,7 @@ def choice_headline(choice: Choice) -> str:
 
 
 def shown(value: float) -> str:
-    """Format a number for a table; infinite medians are shown as "worst"."""
+    """Format a number for a table, with "worst" for infinite medians."""
     return "worst" if math.isinf(value) else compact(value)
 
 

@@ -1,17 +1,18 @@
-"""Tuning of samplers by successive halving within a given cost.
+"""Tuning of samplers by successive halving, within a given cost.
 
-On the first rung, all k settings are run with short chains, one per seed. The best third of the settings is then run
-with chains three times as long, and so on, until one setting has chains of the full length l. With n_r settings and
-chains of length l_r on rung r, the cost is the sum of n_r l_r per seed, compared with k l for the full grid. For
-k = 27, the ratio of these costs is 4 to 27. The lengths are scaled to the given cost.
+On the first rung, all k settings are run with short chains, with one chain per seed. The best third of the settings is
+then run with chains three times as long, and so on, until one setting has chains of the full length l. With n_r
+settings and chains of length l_r on rung r, the cost per seed is the sum of n_r l_r over the rungs. For the full grid,
+the cost per seed is k l. For k = 27, the ratio of these costs is 4 to 27. The lengths are chosen to match the given
+cost.
 
-A longer chain is run with the same seed as the shorter one. Samplers use the same random numbers for any number of
-draws, so the shorter chain is the beginning of the longer one. Repeating the beginning accounts for at most a third of
-the cost of the longer chain. The cells of all rungs are stored in one file, so tuning can be resumed.
+A longer chain is run with the same seed as the shorter chain. Samplers use the same random numbers for any number of
+draws, so the shorter chain equals the beginning of the longer chain. Repeating this beginning takes at most a third of
+the cost of the longer chain. All cells are stored in one file, and tuning can be resumed from this file.
 
 The settings of a rung are ordered by the first suitable measure (`steinkit.sweeps.choice.ranking`). A measure is
-suitable if two conditions hold: every setting that advances has values in more than half of its cells, and the values
-of the best setting are reliable. Bias estimates for multimodal draws are not reliable.
+suitable if enough settings to fill the next rung have values in more than half of their cells, and if the values for
+the best setting are reliable. Estimated biases of multimodal draws are not reliable.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from steinkit.target import Target
 DEFAULT_COST, DEFAULT_SEEDS = 0.15, 3
 MEASURES = ("bias", "sliced", "moments")
 _BURN_IN = 0.2  # fraction of each chain that is discarded
-_SCORED, _LEAST = 1000, 200  # number of scored draws for a full-length chain, and the minimum for a shorter chain
+_SCORED, _LEAST = 1000, 200  # number of scored draws in a full chain, and minimum in a short chain
 
 
 @cautious
@@ -75,7 +76,7 @@ def tune(
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
-        Options that are the same for all settings. ``budget`` (likelihood evaluations of single data points) or
+        Options that are the same for all settings. ``budget`` (likelihood evaluations at individual data points) or
         ``draws`` is the full length of a chain.
     cost : float
         Fraction of the cost of the full grid to spend on the choice. The chain for the verdict is not included.
@@ -130,7 +131,7 @@ def tune(
 
 
 def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: float) -> TuningResult:
-    """Run all rungs, and test a new chain of the remaining setting."""
+    """Run all rungs, and test a new chain with the remaining setting."""
     resource, full = _length_of(plan)
     counts, lengths = zip(*ladder(len(plan.settings), full, cost), strict=True)
     known = replace(plan.configuration, label=f"{plan.configuration.label} tuned".strip())
@@ -152,7 +153,7 @@ def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: floa
         ((fresh, draws),) = run_chains(plan, plan.settings.index(best), [max(plan.seeds) + 1])
         judged = Judgement(None, fresh.reason) if draws is None else Judging().judge(draws, plan.target, {}, rng=0)
         if length < full:
-            notes = (*notes, f"a cost of {cost:g} allows chains of {length} of {full} {resource}")
+            notes = (*notes, f"a cost of {cost:g} allows chains of {length} {resource}, instead of the full {full}")
         bias, margin = _bias_of(longest)
         result = TuningResult(
             setting=dict(best),
@@ -176,9 +177,9 @@ def run_tuning(plan: Plan, opened: AbstractContextManager[Execution], cost: floa
 
 @dataclass(frozen=True)
 class _WithoutBurnIn(SweptSampler):
-    """Sampler that discards the first fifth of its chains.
+    """Sampler that discards the first fifth of each chain.
 
-    The remaining draws are thinned to the number of draws that are scored.
+    The remaining draws are thinned before scoring.
     """
 
     full: int
@@ -194,10 +195,10 @@ class _WithoutBurnIn(SweptSampler):
 
 
 def _length_of(plan: Plan) -> tuple[str, int]:
-    """Return the unit in which chain lengths are given, and the full length."""
+    """Return the unit for chain lengths, and the full length."""
     options = plan.configuration.options
     if "burn_in" in options | plan.settings[0]:
-        raise UsageError("burn_in must not be given: tuning discards the first fifth of each chain")
+        raise UsageError("burn_in must not be given, because tuning discards the first fifth of each chain")
     resource = "budget" if "budget" in options else "draws"
     full = options.get(resource)
     if resource in plan.settings[0] or isinstance(full, bool) or not isinstance(full, int):
@@ -206,9 +207,9 @@ def _length_of(plan: Plan) -> tuple[str, int]:
 
 
 def _bias_of(cells: Sequence[Cell]) -> tuple[float | None, float | None]:
-    """Return the medians over the seeds of the bias and its margin of error.
+    """Return the median bias over the seeds and the median margin of error.
 
-    Both medians are None unless more than half of the estimates are reliable.
+    Both values are None unless more than half of the estimates are reliable.
     """
     known = [cell.measures["bias"] for cell in cells if "bias" in cell.measures and not cell.measures["bias"].unknown]
     if 2 * len(known) <= len(cells):

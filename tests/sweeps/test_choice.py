@@ -270,7 +270,7 @@ class TestUnranked:
         return [b if (a.settings["step"], a.seed) in unranked else a for a, b in zip(plain, other, strict=True)]
 
     def test_a_best_setting_with_half_of_its_cells_unranked_is_rejected(self):
-        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step 0, saturated"):
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells with step 0, saturated"):
             choose(self._records([(0, 0), (0, 2)]), "graph", _settings("ab"))
 
     def test_half_of_an_even_number_of_cells_suffices(self):
@@ -282,7 +282,7 @@ class TestUnranked:
     def test_for_an_estimate_unranked_cells_of_another_setting_suffice(self):
         """An unreliable estimate may also be too large, so that the other setting may be better."""
         records = self._records([(1, 0), (1, 2)], measure="bias")
-        with pytest.raises(UnrankedError, match="by measure bias: in 2 of 3 cells of step 1, saturated"):
+        with pytest.raises(UnrankedError, match="by measure bias: in 2 of 3 cells with step 1, saturated"):
             choose(records, "bias", _settings("ab"))
         assert choose(records, "bias", _settings("ab"), eligible=[0]).best == {"step": 0}
 
@@ -290,7 +290,7 @@ class TestUnranked:
         slow = {"unknown": "it is slow"}
         behind, first = [(1, 0), (1, 2)], [(0, 0), (0, 2)]
         assert choose(self._records(behind, measure="bias", **slow), "bias", _settings("ab")).best == {"step": 0}
-        with pytest.raises(UnrankedError, match="in 2 of 3 cells of step 0, it is slow"):
+        with pytest.raises(UnrankedError, match="in 2 of 3 cells with step 0, it is slow"):
             choose(self._records(first, measure="bias", **slow), "bias", _settings("ab"))
 
     @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ class TestUnranked:
             ({"unranked": "slow", "hidden": "slow", "falls_apart": False}, "", "slow"),
             ({"unranked": "slow", "hidden": "slow", "falls_apart": True}, "slow", "slow"),
             ({"unranked": "off", "hidden": "", "falls_apart": False}, "off", "off"),
-            ({"reason": ("", "too wide")}, "", "the biases are unknown: too wide"),
+            ({"reason": ("", "too wide")}, "", "the biases could not be estimated: too wide"),
         ],
     )
     def test_slow_chains_are_unranked_only_if_their_draws_are_multimodal(self, changes, unranked, unknown):

@@ -224,7 +224,7 @@ def test_a_second_process_is_rejected_until_the_first_one_ends(file):
     try:
         assert holder.stdout.readline() == b"held\n"
         for act in (small, read_sweep):
-            with pytest.raises(UsageError, match="another process uses"):
+            with pytest.raises(UsageError, match="another process is using"):
                 act(file)
     finally:
         holder.kill()

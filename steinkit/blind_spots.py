@@ -1,4 +1,4 @@
-"""Cautions for samples for which the tests have little power.
+"""Cautions for samples on which the tests have little power.
 
 The tests use the standard deviations of the draws as units. The power of the tests is low in three cases: modes are far
 apart, a few draws determine a unit, or there are fewer draws than parameters.

@@ -310,7 +310,7 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
 
 
 def is_open(units: UnitsLike | None) -> bool:
-    """Return True if `units` would give a different scale for each sample."""
+    """Return True if `units` leads to a different scale for each sample."""
     return units is None or (isinstance(units, str) and units == "own")
 
 

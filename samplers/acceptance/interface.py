@@ -1,4 +1,4 @@
-"""Acceptance test interface and the two exact tests.
+"""Interface for acceptance tests, and the two exact tests.
 
 A Metropolis-Hastings step from theta proposes theta' and accepts it with a probability that depends on
 
@@ -365,7 +365,7 @@ class BarkerTest(_ExactTest):
 
 @dataclass(frozen=True)
 class SequentialTest(AcceptanceTest):
-    """Approximate Metropolis test on growing batches with error `epsilon`.
+    """Approximate Metropolis test that reads growing batches, with error `epsilon`.
 
     A sequential test that reads all the data is identical to the Metropolis test because mean > mu_0 is equivalent to
     Delta > log u.

@@ -1,9 +1,10 @@
 """Conversion of models and draws from other packages to targets and samples.
 
 There is one module per package. Each module obtains the free parameters of a model, their transforms to unconstrained
-space (`Parameter`), the log density in that space and the gradient of the log density. The log density includes log |J|
-of the transforms. The module combines these components in a `Model`. The method `Model.bind` reads draws by parameter
-name, applies the transforms of the model, and compares the score with finite differences at a subset of the draws.
+space (`Parameter`), the log density in that space and the gradient of the log density. The log density includes the log
+|J| term of the transforms. The module combines these components in a `Model`. The method `Model.bind` reads draws by
+parameter name, applies the transforms of the model, and compares the score with finite differences at a subset of the
+draws.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversion of NumPyro models and BlackJAX states, including gradients.
+"""Conversion of NumPyro models and BlackJAX states to targets with gradients.
 
 NumPyro samples every latent site in the unconstrained space of `numpyro.distributions.biject_to(support)`. The
 potential energy is U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U). In plates with
@@ -36,7 +36,7 @@ from steinkit.target import Target
 def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
     """Convert a NumPyro model and its draws to a target and a sample.
 
-    Both results are in unconstrained space.
+    Both the target and the sample are in unconstrained space.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
 
 
 def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
-    """Return the plate of the data, or None if there is no such plate.
+    """Return the data plate, or None if there is no such plate.
 
     The plate must be the only one with a subsample. This plate must have observed sites and no latent sites.
     """

@@ -53,7 +53,7 @@ _ACCEPTANCE = (0.6, 0.85)
 _PILOT = 200  # number of draws for tuning the step size
 _TUNING = 12  # largest number of moves for tuning
 _SCALES = (0.03, 3.0)
-# smallest correlation of a group's scale with t, first as an absolute value and then in standard errors
+# smallest correlation between a group's scale and t, as an absolute value and in standard errors
 _GOVERNED, _CLEAR = 0.15, 5.0
 _MOST_GROUPS = 8
 _SCALE_MOVES = 4  # number of moves per transition, doubled if Hamiltonian Monte Carlo is not used
@@ -77,7 +77,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or changes in it if only the score is known.
+    """Log density of a target, or log density changes if only the score is known.
 
     Parameters
     ----------

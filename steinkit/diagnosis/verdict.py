@@ -59,7 +59,7 @@ from steinkit.text import listed
 from steinkit.units import require_variation
 
 _SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
-"""Shares of the level, chosen by measured power. The share of an omitted kernel test is divided among the others."""
+"""Shares of the level, based on the measured power. The share of an omitted kernel test is divided among the others."""
 
 _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
 """Shares of the level for additional tests. The main tests reject less often than their shares of the level allow."""

@@ -1,4 +1,4 @@
-"""Terminal text for one or more verdicts."""
+"""Text shown on a terminal for one or more verdicts."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class LongRun:
     name: str
 
     def like(self, sample: Sample) -> LongRun:
-        """Return the run with the coordinates of a sample.
+        """Return the run restricted to the coordinates of a sample.
 
         Raises InputError if a coordinate is missing.
         """
@@ -144,7 +144,7 @@ class LongRun:
     def reference(
         self, target: Target | None, size: int, *, discrepancy: Callable[..., Any], progress: bool = False
     ) -> Reference:
-        """Compute the discrepancies of blocks with the given effective size.
+        """Compute the discrepancies of blocks of the given effective size.
 
         See `reference_discrepancy`.
         """
@@ -177,7 +177,7 @@ def _ess(sample: Sample) -> float:
 def _of_exact_samples(
     samples: Iterator[Sample], repeats: int, n: int, score: Callable[[Sample], Any], progress: bool
 ) -> Reference:
-    """Compute the discrepancies of exact samples of n draws.
+    """Compute the discrepancies of exact samples with n draws each.
 
     Each computation gets an equal share of the remaining time.
     """

@@ -283,7 +283,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Array of shape (d, 3) with the means of h over three regions of each coordinate.
+        """Means of h over three regions of each coordinate, an array of shape (d, 3).
 
         The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """

@@ -325,7 +325,7 @@ def _to_sample(sample: Sample, other: Sample) -> tuple[float, float]:
     """Bracket the integral of |F - G| over two samples.
 
     The difference F - G is exact if the samples are unweighted. Otherwise, the error of F - G is integrated over the
-    whole length.
+    range of the points.
     """
     here, there = sample.distinct(), other.distinct()
     p, q = _masses(sample, here), _masses(other, there)

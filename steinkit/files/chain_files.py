@@ -39,7 +39,7 @@ _CODA_INDEX = re.compile(r"(.*?)(?:index\.txt|\.ind)", re.IGNORECASE)
 
 
 def chain_files(path: Path) -> list[str]:
-    """Return the chain files of a CODA index or a GetDist root.
+    """Return the chain files that belong to a CODA index or a GetDist root.
 
     The list is empty for other paths.
     """

@@ -47,8 +47,8 @@ STYLE: Any = {
     "text.parse_math": False,  # a name may contain $
 }
 _LONG_LABEL = 26  # maximum number of characters per label in a two-column legend
-_LEGEND_DROP = 0.5  # in inches below the axis, to leave space for its label
-_CROWDED = 20.0  # ratio of the axis limits; below it, there is room for ticks at 1, 2 and 5 times powers of ten
+_LEGEND_DROP = 0.5  # distance below the axis in inches, leaving room for the axis label
+_CROWDED = 20.0  # largest ratio of the axis limits with room for ticks at 1, 2 and 5 times powers of ten
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:

@@ -136,7 +136,7 @@ def _spans(values: Iterable[float], ratio: float) -> bool:
 
 
 def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) -> str:
-    """Draw the medians of one measure and return a note about its choice."""
+    """Draw the medians of one measure, and name its best setting in a sentence."""
     rows, measure = choice.rows, find_measure(choice.measure)
     values, names = _positions(rows, parameter)
     ax.margins(y=0.1)  # space for the star
@@ -241,7 +241,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
 
 
 def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return a plot of the choice for each parameter with several values."""
+    """Return one figure for each parameter that has several values."""
     name = found.leading
     if name is None:
         return ()

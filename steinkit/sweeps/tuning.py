@@ -1,4 +1,4 @@
-"""Tuning of samplers by successive halving, within a given cost.
+"""Tuning of samplers by successive halving at a given total cost.
 
 On the first rung, all k settings are run with short chains, with one chain per seed. The best third of the settings is
 then run with chains three times as long, and so on, until one setting has chains of the full length l. With n_r

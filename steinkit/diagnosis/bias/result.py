@@ -22,7 +22,7 @@ Method = Literal["regression", "run", "modes"]
 
 _SMALLEST = 0.05  # smallest bias in posterior sd that is reported
 _FINEST = 0.001  # smallest margin of error that is printed
-_MOST_PLACES, _LARGE = 6, 1e6  # limits on numbers printed without an exponent
+_MOST_PLACES, _LARGE = 6, 1e6  # limits on the numbers that are printed without an exponent
 _MOST_ROWS = 10  # largest number of rows in a table
 _NAMED = 3  # largest number of quantities in a sentence
 _LEAST_WORTH = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
@@ -79,7 +79,7 @@ class Quantity:
 
     @property
     def order(self) -> tuple[bool, bool, float]:
-        """Key for sorting by reliability, then by `is_biased`, then by the bias."""
+        """Key for sorting by reliability, then `is_biased`, then the size of the bias."""
         size = max(abs(self.mean_bias), abs(self.sd_bias))
         return self.reliable, self.is_biased, -math.inf if math.isnan(size) else size
 
@@ -241,7 +241,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Quantities, with reliable and strongly biased quantities first."""
+        """Quantities, sorted with the reliable and strongly biased ones first."""
         columns = [getattr(self, name) for name in Quantity.__dataclass_fields__ if name not in ("name", "reason")]
         rows = zip(self.names, *(column.tolist() for column in columns), self.reason, strict=True)
         return tuple(sorted((Quantity(*row) for row in rows), key=lambda each: each.order, reverse=True))
@@ -267,7 +267,7 @@ class BiasEstimate(Measurement):
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Return the indices in `names` of the first `quantities`.
+        """Return the positions in `names` of the first entries of `quantities`.
 
         Parameters
         ----------

@@ -187,7 +187,7 @@ def _early(settings: Settings) -> Settings:
 
 
 def _continued(first: Candidate, second: Candidate) -> Candidate:
-    """Combine the bounds from two successive solvers, and add a note."""
+    """Combine the bounds from two successive solvers, and note the solver change."""
     note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 

@@ -198,7 +198,7 @@ def join_all_pairs(points: Floats) -> Graph:
 
 
 def edge_lengths(points: Floats, edges: Integers) -> Floats:
-    """Return the distance between the two ends of each of m edges.
+    """Return the distance between the endpoints of each of m edges.
 
     The lengths are bit-for-bit identical to those in `greedy_spanner`.
     """

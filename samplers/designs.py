@@ -6,19 +6,19 @@ Wang-Tsiatis exponent alpha. The *worst-case* design bounds the error of the tes
     minimize data use(0)    subject to error(0) <= target error.
 
 The *average* design treats the moves of a trial run as a sample of future moves. This design bounds the mean bias of
-the acceptance probabilities. Errors partly cancel in this mean:
+the acceptance probabilities. In this mean, the errors partly cancel:
 
     minimize mean over moves of their data use    subject to  mean over moves of |P_epsilon - P| <= target error.
 
-Both problems are solved on a grid of pi_1 and alpha. For each pair, the largest admissible epsilon minimizes the data
-use. A smaller pi_1 gives more stages, and the running time of the analysis is quadratic in the number of stages. By
-default, the average design therefore decreases pi_1 until three successive values each save less than 0.3 % of the
-data.
+Both problems are solved on a grid of values of pi_1 and alpha. For each pair, the largest admissible epsilon minimizes
+the data use. A smaller pi_1 leads to more stages, and the running time of the analysis is quadratic in the number of
+stages. By default, the average design therefore decreases pi_1 until three successive values each save less than 0.3 %
+of the data.
 
 **Bias.** The bias of an acceptance probability is smaller than the error of the test. The test accepts some moves that
-the Metropolis test rejects and rejects some moves that the Metropolis test accepts. In the mean over the uniform random
-number u of a step, these errors partly cancel. Let P = min(1, exp(Delta)) be the acceptance probability, let mu(u) = k
-(Delta - log u) (see below), and let E(mu) be the error computed by `operating_characteristics`. The bias is
+the Metropolis test rejects and rejects some moves that the Metropolis test accepts. When averaged over the uniform
+random number u of a step, these errors partly cancel. Let P = min(1, exp(Delta)) be the acceptance probability, let
+mu(u) = k (Delta - log u) (see below), and let E(mu) be the error computed by `operating_characteristics`. The bias is
 
     P_epsilon - P = integral from P to 1 of E(mu(u)) du - integral from 0 to P of E(mu(u)) du.
 
@@ -240,14 +240,14 @@ _ALPHAS = (0.5, 0.75, 1.0)
 _SMALLEST_FRACTION, _LARGEST_FRACTION = 0.01, 0.5
 _FRACTIONS = 12
 _SMALLEST_BATCH = 100
-# Smallest fraction of the data among the default batch sizes. This limits the running time of the analysis.
+# Smallest fraction of the data among the default batch sizes. This value limits the running time of the analysis.
 _SMALLEST_SHARE = 1e-3
 # The search ends after this number of successive batch sizes that reduce the data use by less than this fraction.
 _TRIED, _WORTH_TRYING = 3, 0.003
 # Relative accuracy of the computed largest admissible epsilon.
 _ACCURACY = 1e-3
 
-# Error and data use as a function of (first_fraction, epsilon, alpha).
+# Error and data use as functions of (first_fraction, epsilon, alpha).
 _Criterion = Callable[[float, float, float], tuple[float, float]]
 _NODES = 64
 # The function exp(-w) is negligible beyond this exponent. A normal density is negligible beyond this number of standard
@@ -482,7 +482,7 @@ def _search(
     *,
     stops_early: bool = False,
 ) -> SequentialDesign:
-    """Return the design with the smallest data use, or the first one in case of ties."""
+    """Return the first design that attains the smallest data use."""
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
     if alphas is None or not len(fractions) or not len(alphas):
@@ -531,7 +531,7 @@ def _loosest(criterion: _Criterion, target_error: float, fraction: float, alpha:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AcceptanceBias(Brief):
-    """Data use of a sequential test and its bias for each of n moves.
+    """Data use and bias of a sequential test for each of n moves.
 
     Attributes
     ----------

@@ -40,8 +40,8 @@ def compare(
 ) -> Comparison:
     """Test and measure several samples and rank them by their certified brackets.
 
-    A sample that cannot be measured is reported with the reason. A warning is issued if the samples have different
-    sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
+    A sample that cannot be measured is listed together with the reason. A warning is issued if the samples have
+    different sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _read(draws: DrawsLike) -> Sample | SteinkitError:
 
 
 def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...], ...]:
-    """Rank the samples that the measure can rank."""
+    """Rank the samples for which the measure provides a ranking."""
     taken = {each.name: each.measurements[measure] for each in found if measure in each.measurements}
     brackets = {
         name: (each.lower, each.upper)
@@ -176,7 +176,7 @@ def rank_groups(
 
 
 def _sizes(found: Sequence[ComparedSample]) -> list[str]:
-    """Return a warning if the numbers of draws differ."""
+    """Return a warning if the samples have different numbers of draws."""
     sizes = {each.draws for each in found if each.measurements}
     if len(sizes) < 2:
         return []

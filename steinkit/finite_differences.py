@@ -19,7 +19,7 @@ from steinkit.user_functions import call_where_defined
 
 LogDensity = Callable[[Floats], Floats]
 Shifted = Callable[[Floats, NDArray[np.intp], NDArray[np.intp]], Floats]
-"""Function of offsets, rows and columns that returns the log density at the shifted points of the rows."""
+"""Function that maps offsets, rows and columns to the log density at the shifted points."""
 
 # Initial steps in units of the scale of a parameter. SciPy's adaptation fails if a stencil leaves the support or spans
 # several modes. Entries that did not converge are computed again with a smaller initial step.
@@ -30,7 +30,7 @@ _CONVERGED = 1e-6
 _STENCIL_NOISE = 16.0
 _LOST = 1e-7  # values are discarded if rounding changes a shift by a larger fraction
 _BLOCK_FLOATS = 1 << 22
-_ROUGH = 1e-2  # larger relative errors in a score are reported in every call
+_ROUGH = 1e-2  # larger relative errors in a score are reported on every call
 
 
 def numerical_gradient(log_density: LogDensity, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
@@ -109,7 +109,7 @@ def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats
 class DifferenceScore:
     """Score computed from a log density by central differences.
 
-    In the first call, a warning is issued that contains the number of evaluations and the accuracy. In later calls, a
+    On the first call, a warning with the number of evaluations and the accuracy is issued. On later calls, a
     warning is issued only if the relative error of an entry exceeds 1 %.
 
     Parameters
@@ -130,7 +130,7 @@ class DifferenceScore:
         self.remark: str = ""
 
     def __call__(self, points: Floats) -> Floats:
-        """Return the score at n points; NaN where it could not be computed."""
+        """Return the score at n points, with NaN where it could not be computed."""
         evaluations = 0
 
         def counted(arguments: Floats) -> Floats:
@@ -140,7 +140,7 @@ class DifferenceScore:
 
         gradient, uncertainty = numerical_gradient(counted, points, self._bounds)
         if np.isnan(gradient).any() or not gradient.size:
-            return gradient  # the caller reports the draw with a NaN
+            return gradient  # the caller reports the draw that contains NaN
         size = np.maximum(np.abs(gradient), np.median(np.abs(gradient), axis=0))
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.where(size > 0.0, uncertainty / size, 0.0)
@@ -157,12 +157,12 @@ class DifferenceScore:
         return gradient
 
     def without_warning(self, points: Floats) -> Floats:
-        """Return the score at points without issuing a warning."""
+        """Return the score at the given points without issuing a warning."""
         return numerical_gradient(self._log_density, points, self._bounds)[0]
 
 
 def length_scales(points: Floats) -> Floats:
-    """Return the spread of each coordinate, with a positive value for zero spreads."""
+    """Return the spread of each coordinate, replacing zeros with positive values."""
     centre = np.median(points, axis=0)
     candidates = (
         np.median(np.abs(points - centre), axis=0),
@@ -176,7 +176,7 @@ def length_scales(points: Floats) -> Floats:
 
 
 def _largest_steps(points: Floats, bounds: Floats | None) -> Floats:
-    """Return initial steps, which are powers of two or, on a bound, 0."""
+    """Return the initial steps: powers of two, or 0 for points on a bound."""
     # the scale is larger for a point in a heavy tail
     steps = np.maximum(length_scales(points), np.abs(points - np.median(points, axis=0)))
     if bounds is not None:

@@ -28,7 +28,7 @@ Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
 MakeTerms = Callable[[tuple[Array, ...], int], CompiledTerms]
 
-# Largest number of data values (64 MB) in one call of a vectorized likelihood. The data are counted once per point.
+# Maximum number of data values (64 MB) per call to a vectorized likelihood. The data are counted once per point.
 _BLOCK_FLOATS = 1 << 23
 
 
@@ -211,7 +211,7 @@ class Posterior(Target):
     def check_shapes(self, theta: ArrayLike) -> None:
         """Validate the results of every function on a few data points.
 
-        The functions are checked only in the first call. The vectorized functions must agree with the functions for one
+        The functions are checked only on the first call. The vectorized functions must agree with the functions for one
         parameter vector.
 
         Parameters
@@ -320,7 +320,7 @@ class Posterior(Target):
     def _bring_terms(self, make: MakeTerms) -> None:
         """Set the function that builds compiled terms from the data and the dimension d.
 
-        The function is called before each run because the parameters of a family, such as a prior variance, may change.
+        The function is called before each run because family parameters, such as a prior variance, may change.
         """
         self._compile, self._compiled_from = make, (self.data, self._functions())
 
@@ -334,7 +334,7 @@ class Posterior(Target):
         return *terms, self.log_likelihood_many, self.grad_log_likelihood_many
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the state without the compiled terms, which contain addresses."""
+        """Return the state without the compiled terms, which contain memory addresses."""
         return self.__dict__ | {"_compiled": None}
 
     def _score_over_data(self, points: Floats) -> Floats:
@@ -364,11 +364,11 @@ class Posterior(Target):
         """Add the sum of a likelihood term over all data points to ``total`` in place."""
         width = sum(1 if array.ndim == 1 else max(1, array[0].size) for array in self.data)
         pairs = max(1, _BLOCK_FLOATS // width)  # number of (parameter vector, data point) pairs in a block
-        # Matrix products are fast if a block has many parameter vectors and even more data points.
+        # Matrix products are fast when a block has many parameter vectors and even more data points.
         rows = min(self.size, pairs, math.isqrt(16 * pairs))
         begins = range(0, self.size, rows)
         is_long = len(begins) > 1
-        # The matrix products for a block are small, so several threads would spend most of the time waiting.
+        # The matrix products for a block are small, so multiple threads would spend most of their time waiting.
         with one_thread_in_libraries() if is_long else nullcontext():
             shown = None if is_long else False
             for begin in progress_bar("passing through the data", unit=" blocks", shown=shown, steps=begins):

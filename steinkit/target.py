@@ -31,7 +31,7 @@ _NOT_COMPARED = "finite differences were too inaccurate to check the target's sc
 
 
 def as_functions(functions: Functions) -> Functions:
-    """Validate a mapping of names to functions; raise UsageError if invalid."""
+    """Validate a mapping from names to functions."""
     if not isinstance(functions, Mapping) or not all(callable(each) for each in functions.values()):
         raise UsageError("functions must be a mapping of names to functions of draws, such as {'tau': lambda x: ...}")
     require_printable(tuple(map(str, functions)))
@@ -178,7 +178,7 @@ class Target:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks about a score that is approximate or was not checked."""
+        """Remarks about an approximate or unchecked score."""
         own = isinstance(self._score, DifferenceScore) and self._score.remark
         return (own, *self._doubts) if own else self._doubts
 
@@ -257,7 +257,7 @@ class Target:
         return call_checked(self._log_density, points, (len(points),), "log_density")
 
     def log_density_of_draws(self, points: ArrayLike, *, draws: Integers | None = None) -> Floats:
-        """Return the log density at draws; it must be finite at every draw.
+        """Return the log density at the draws, and require finite values.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class Target:
         """Return the log density at points proposed by a Markov kernel.
 
         The function is not called outside the bounds. A proposal is rejected if the function raises an exception or
-        returns NaN or an infinity.
+        returns NaN or an infinite value.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Target:
         """Return the score at points proposed by a Markov kernel.
 
         The function is not called outside the bounds. A proposal is rejected if the function raises an exception or
-        returns NaN or an infinity.
+        returns NaN or an infinite value.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class Target:
         return values if finite.all() else np.where(finite.all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-        """Call a function at points inside the support; return NaN for other points."""
+        """Evaluate a function at points inside the support; return NaN for other points."""
         inside = is_inside(points, self.bounds)
         if inside.all():
             return call_where_defined(function, points, row, what)
@@ -496,10 +496,10 @@ class Target:
         )
 
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
-        """Compare scores with the log density at about ten draws in the first call.
+        """Compare scores with the log density at about ten draws on the first call.
 
         At each draw, the slopes along two random directions are compared. This requires about 220 evaluations of the
-        log density in any dimension. If a slope differs, `check` compares every parameter.
+        log density, regardless of the dimension. If a slope differs, `check` compares every parameter.
 
         Parameters
         ----------
@@ -697,5 +697,5 @@ def show_point(point: Floats) -> str:
 
 
 def _number(row: int, draws: Integers | None) -> int:
-    """Return the draw number that belongs to a row of points, counted from 1."""
+    """Return the number of the draw in the given row, counted from 1."""
     return int(row if draws is None else draws[row]) + 1

@@ -43,7 +43,7 @@ class Kind(IntEnum):
 class Rule(NamedTuple):
     """Options of a compiled test for N data points.
 
-    Options that belong to other kinds of tests are zero.
+    Options that do not apply to the kind of test are zero.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
 
 
 def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
-    """Return the decisions of n chains from the compiled rule or the Python method."""
+    """Make the decisions for n chains with the compiled rule or the Python method."""
     if rule is not None:
         found = np.empty((len(stages.seen), 3), dtype=np.int64)
         _decide_each(rule, stages, found)

@@ -1,4 +1,4 @@
-"""Sequential approximations of the Metropolis test and their error and data use.
+"""Sequential approximations to the Metropolis test and their error and data use.
 
 **The austerity test** is a sequential t test. The Metropolis test accepts if the mean of all N differences l_i exceeds
 
@@ -24,9 +24,9 @@ mu_0| exceeds the empirical Bernstein-Serfling bound
     c_b = s sqrt(2 rho_b L / b) + (7/3 + 3/sqrt 2) 2 C L / b,        L = log(5 / delta_j),
     rho_b = 1 - (b - 1) / N  if b <= N / 2,  else (1 - b / N) (1 + 1 / b),
 
-where C bounds |l_i| for all N data points. The test also ends if b = N. The sample size grows by a factor of gamma per
-stage. The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so the error of the whole test is at
-most epsilon.
+where C is an upper bound on |l_i| for all N data points. The test also ends if b = N. The sample size grows by a factor
+of gamma per stage. The error of stage j = 1, 2, ... is at most delta_j = epsilon / (2 j^2), so the error of the whole
+test is at most epsilon.
 
 **Error and data use.** The austerity test analyzes fractions pi_1 < pi_2 < ... < pi_J = 1 of N data points and stops at
 the first stage with a standardized mean |z_j| > G_j. Define the true standardized mean as
@@ -76,16 +76,16 @@ _NODES_PER_STEP = 8.0
 _FAR = 9.0
 # A walk stops when its probability of continuing is below this value.
 _NEGLIGIBLE = 1e-15
-# Number of means processed together. This limits the memory use.
+# Number of means processed together. This value limits the memory use.
 _MEANS_AT_ONCE = 2048
-# Largest number of stages. The analysis then takes one to two minutes, and the time is quadratic in the number of
+# Maximum number of stages. The analysis then takes one to two minutes, and the time is quadratic in the number of
 # stages.
 _MOST_STAGES = 10_000
 # Larger means are replaced by this value to avoid overflow. In both cases, the test ends at the first stage.
 _LARGEST_MEAN = 1e100
-# This value replaces infinite thresholds. Its product with a standard error neither overflows nor gives NaN.
+# This value replaces infinite thresholds. Its product with a standard error neither overflows nor yields NaN.
 NEVER = 1e150
-# Rate at which the error allowed by the concentration test decreases with the stage.
+# Rate at which the error allowed by the concentration test decreases from stage to stage.
 _POWER = 2.0
 _RANGE_FACTOR = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)
 
@@ -279,7 +279,7 @@ def _nodes(lower: float, upper: float, steps: float) -> tuple[Floats, Floats]:
     The interval is 2 * ``steps`` standard deviations long.
     """
     required = max(8.0, _NODES_PER_STEP * steps)
-    ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes: nodes are computed once per size
+    ladder = 2 ** math.ceil(2.0 * math.log2(required) - 1e-9)  # few distinct sizes, so nodes can be reused
     nodes, weights = _legendre(math.ceil(math.sqrt(ladder)))
     scale = 0.5 * (upper - lower)
     return lower + scale * (nodes + 1.0), scale * weights
@@ -489,7 +489,7 @@ class ConcentrationTest(SequentialTest):
         return None if isinstance(self.bound, str) else float(self.bound)
 
     def bounds(self, moves: Moves) -> Floats:
-        """Return the given bound C, or compute it for each move by a scan of the data.
+        """Return the given bound C, or compute it for each move by scanning the data.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
-"""Conversion of emcee draws, and of the log density used by the walkers.
+"""Conversion of emcee draws and of the log density used by the walkers.
 
 emcee stores a chain with shape (steps, walkers, d), and each walker is treated as a chain. In equilibrium, the walkers
-of one step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent because each walker
-moves along the line through another walker. Effective sample sizes are computed as if walkers were independent chains,
-which is conservative. In a test with 60 ensembles of 2000 steps, these sizes are 70 to 80 % of the values computed from
-the variance of the mean. The test used Gaussian distributions in 2, 5 and 10 dimensions with 8, 32 and 24 walkers. The
-spread of the whole ensemble may change slowly even if each walker mixes well. For example, an ensemble that starts with
-a very small spread remains too narrow for a long time.
+at each step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent because each
+walker moves along the line through another walker. Effective sample sizes are computed as if walkers were independent
+chains. These sizes are conservative. In a test with 60 ensembles of 2000 steps, these sizes are 70 to 80 % of the
+values computed from the variance of the mean. The test used Gaussian distributions in 2, 5 and 10 dimensions with 8, 32
+and 24 walkers. The spread of the whole ensemble may change slowly even if each walker mixes well. For example, an
+ensemble that starts with a very small spread remains too narrow for a long time.
 
 emcee does not use gradients. If `score` is not given, the score is computed by central differences of the log density.
 Bounds are required if the support is a box and the density does not vanish at its boundary. Stein's identity then holds
@@ -121,7 +121,7 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
 
 def _without_blobs(value: Any) -> float:
-    """Return the log density from a function value without any blobs."""
+    """Return the log density in a function value, and discard any blobs."""
     return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
@@ -139,7 +139,7 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support ends close to the draws without a bound."""
+    """Raise InputError if a missing bound of the support is close to the draws."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):

@@ -4,9 +4,9 @@ Let theta have density p, and let x = f(theta) be the transform defined by the m
 space is given by log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
 
 Stored gradients are checked without a model. Let s be the score of the distribution of the draws. By Stein's identity,
-E (x_j - E x_j) s_j = -1 in any coordinates and units. Gradients with the opposite sign give a value of about 1. Stored
-log densities are compared with the gradients using the equation log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for
-neighboring draws x and y. The equation is exact for a Gaussian target and any distribution of the draws.
+E (x_j - E x_j) s_j = -1 in any coordinate system and units. Gradients with the opposite sign give a value of about 1.
+Stored log densities are compared with the gradients using the equation log p(y) - log p(x) = <s(x) + s(y), y - x> / 2
+for neighboring draws x and y. The equation is exact for a Gaussian target and any distribution of the draws.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the unconstrained coordinates, with numbers if there are no labels."""
+        """Names of the unconstrained coordinates, numbered if there are no labels."""
         return self._names({})
 
     @cached_property
@@ -291,7 +291,7 @@ def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
 
 
 def refuse_discrete(names: Sequence[str], label: str) -> None:
-    """Raise InputError for discrete variables, which have no score."""
+    """Raise InputError if there are discrete variables, which have no score."""
     if names:
         raise InputError(
             f"expected continuous variables in {label}, got the discrete {', '.join(names)}; marginalize them, or "
@@ -300,15 +300,15 @@ def refuse_discrete(names: Sequence[str], label: str) -> None:
 
 
 def as_floats(array: Any) -> NDArray[np.float64]:
-    """Convert an array from any package to a NumPy array in double precision."""
+    """Convert an array from any package to a double-precision NumPy array."""
     return np.asarray(array, dtype=np.float64)
 
 
 _FACTOR = 1.5  # a larger ratio of scales is an error; if the sds of the draws are biased by 20 %, the ratio is 1.44
 _FEWEST = 20  # smallest number of draws required for the check
 _COMPARED = 100  # number of draws used to compare stored gradients with the score of a target
-_SAME = 0.01  # largest median difference relative to the score; it allows for single-precision gradients
-_ACCURACY = 1e-6  # largest difference between gradients of one model from two compilers
+_SAME = 0.01  # largest median difference relative to the score; allows for single-precision gradients
+_ACCURACY = 1e-6  # largest difference between gradients of the same model from two compilers
 
 
 def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
@@ -396,7 +396,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
 
 
 def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
-    """Check stored scores against stored log densities or by Stein's identity.
+    """Check stored scores against stored log densities or with Stein's identity.
 
     Raises
     ------

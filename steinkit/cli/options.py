@@ -194,7 +194,7 @@ def _setting_option(name: str, names_measures: bool) -> Decorator:
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a setting, such as ``--max-seconds`` for ``max_seconds``."""
+    """Return the flag for a setting, such as ``--max-seconds`` for ``max_seconds``."""
     return f"--{(all_options()[name].flag or name).replace('_', '-')}"
 
 

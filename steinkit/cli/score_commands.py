@@ -231,7 +231,7 @@ def _report(judged: list[_Judged], everything: bool, diagnostics: bool) -> str:
 
 
 def _say_next(found: dict[str, Verdict | None], options: Options) -> None:
-    """Suggest a repair of the first biased sample."""
+    """Suggest repairing the first biased sample."""
     known = {file: verdict for file, verdict in found.items() if verdict is not None and verdict.is_biased}
     biased = [file for file, each in known.items() if each.bias is not None and not each.bias.hidden]
     if biased and "-" not in found:

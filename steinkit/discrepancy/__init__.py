@@ -1,1 +1,1 @@
-"""Discrepancies between a sample and its target, with their shared modules."""
+"""Discrepancies between a sample and its target, and their shared modules."""

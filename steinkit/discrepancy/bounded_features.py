@@ -16,11 +16,11 @@ already test correlations. Bumps of half this width detect errors in shape and d
 width. If there are boundary factors, b replaces t, and a_j replaces 1 where f is differentiated with respect to x_j.
 
 There are 2 d features of the first two kinds and 2 d (d - 1) features of the other kinds. The means and variances of
-these features are matrix products. Computing autocorrelation times takes longer. These times are computed only for
-features that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation time is the
-median time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the draws,
-every z would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction for all
-pairs does.
+these features are computed as matrix products. Computing autocorrelation times takes longer. These times are computed
+only for features that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation
+time is the median for their kind. All pairs are tested in every dimension. If pairs were selected on one half of the
+draws, every z would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction
+for all pairs does.
 
 **All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
 for draws from the target if i != j and x_j has no bounds. An error in one pair is detectable in the mean M_ij of this
@@ -31,9 +31,9 @@ noise and are omitted:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
-where b and c are separate if they are different and not neighbors in one chain. This condition excludes autocorrelation
-between batches. Under the target, the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2 and third
-cumulant 8 tr G^3. The p-value is computed from a gamma distribution (Pearson's type III) with these moments.
+where b and c are separate if they are distinct and are not neighbors in the same chain. This condition excludes
+autocorrelation between batches. Under the target, the signs of the M_b are exchangeable, so T has variance 2 sum G_bc^2
+and third cumulant 8 tr G^3. The p-value is computed from a gamma distribution (Pearson's type III) with these moments.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ BoundedKind = Literal["asymmetry", "peak", "location given", "spread given"]
 
 _OWN: tuple[BoundedKind, ...] = ("asymmetry", "peak")
 _PAIRS: tuple[BoundedKind, ...] = ("location given", "spread given")
-_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # shares of the level, chosen for power
-_FOR_MEDIAN = 64  # number of features that determine the median time of a kind
-_AT_ONCE = 32  # number of features for which autocorrelation times are computed together
-_KEPT = 2.5  # smallest |z| of a reported feature
+_SHARES = {"shapes": 0.28, "even pairs": 0.72}  # shares of the level, chosen to increase the power
+_FOR_MEDIAN = 64  # number of features used to compute the median time of a kind
+_AT_ONCE = 32  # number of features per batch when autocorrelation times are computed
+_KEPT = 2.5  # minimum |z| of a reported feature
 _MOST_BLOCKS = 4  # number of extra blocks of features after those that may have the largest |z|
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding errors
-_TOGETHER = 1 << 13  # number of draws that are combined at a time
+_TOGETHER = 1 << 13  # number of draws that are combined at once
 _DOING = "bounded moments were computed"
-_VALUES = 1 << 22  # largest number of values for which autocorrelation times are computed together
+_VALUES = 1 << 22  # maximum number of values per batch when autocorrelation times are computed
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class BoundedMoments:
 
 
 def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
-    """Test the bounded features of draws.
+    """Test draws with bounded features.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
 
 
 def _centre(points: Floats, draws: Draws) -> None:
-    """Subtract the medians of the other half from each half of the draws."""
+    """Subtract from each half of the draws the medians of the other half."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
         points[:, half] -= centre[:, None]
@@ -169,7 +169,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Draw weights, and centered points, drift and diffusion per coordinate."""
+    """Draw weights and, for each coordinate, centered points, drift and diffusion."""
 
     centred: Floats
     drift: Floats
@@ -233,7 +233,7 @@ def _bump(centred: Floats) -> Floats:
 
 
 def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
-    """Return the features of a group that may have the largest absolute z-score."""
+    """Return the features in a group that could have the largest absolute z-score."""
     found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
     tried = 0

@@ -7,11 +7,11 @@ of `classical_program`,
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
 This construction is accurate over short gaps. If u were computed from gamma and Gamma, rounding errors would dominate
-it. Next to a bound of the support at distance a, the value is gamma = a Gamma + c3 a^2 u. Between two bounds, a linear
+it. At distance a from a bound of the support, the value is gamma = a Gamma + c3 a^2 u. Between two bounds, a linear
 function is added to g. The linear function does not change u and v, and the sum vanishes at both bounds. The recursion
-is computed in integers, in a unit that is small enough to represent all gaps exactly. The functions of the class form a
-convex set around zero. Each component of the program is therefore scaled down until every restriction holds with an
-allowance for rounding errors.
+is computed in integers, in a unit that is small enough to represent all gaps exactly. The functions in the class form a
+convex set that contains zero. Each component of the program is therefore scaled down until every constraint holds with
+a margin for rounding errors.
 
 **Upper bound.** Let lambda and mu be any multipliers of the equations for gamma and Gamma in `classical_program`, and
 let rho >= 0 be any multipliers of the inequalities for t_+ and t_-. By weak duality, the optimum is at most
@@ -27,7 +27,7 @@ point has a closed form. The maximum over the cones of a gap is at most
 
     S + B^2 / (4 S) + C_+^2 / (8 (S + A/2)) + C_-^2 / (8 (S - A/2))      for every S >= |A| / 2,
 
-and bisection finds the best S. Inaccurate multipliers prove a larger upper bound.
+and bisection finds the best S. Inaccurate multipliers yield a larger upper bound.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from steinkit.sample import Floats
 _ROUNDING = 2.0**-48
 _TINY = 2.0**-900  # this margin exceeds the total underflow of all terms
 _HALVINGS = 60
-_MARGIN = 1e-14  # margin for cones with a left-hand side that sums four terms of order one
+_MARGIN = 1e-14  # margin for cones; their left-hand side is a sum of four terms of order one
 _BITS = 800  # lengths and slopes are in units of 2^-800, and values are in units of 2^-1601
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Return proved bounds on the optimum, and a function for the lower bound.
+    """Return proved bounds on the optimum and a function that attains the lower one.
 
     The function is given by its values gamma and slopes Gamma at the points.
 
@@ -77,7 +77,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
 
 
 def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, Floats, Floats]:
-    """Return a lower bound on the optimum, and a function that attains the bound.
+    """Return a lower bound on the optimum and a function that attains the bound.
 
     The function is given by its values gamma and slopes Gamma, each of shape (n,).
     """
@@ -95,7 +95,7 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 def function_of(
     program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the values and slopes at the points of a solution's function.
+    """Return the values and slopes of a solution's function at the points.
 
     Each result is rounded only once.
     """
@@ -144,7 +144,7 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
     left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
-    real = program.lengths > 0.0  # if a draw lies on a bound, there is no additional restriction
+    real = program.lengths > 0.0  # if a draw lies on a bound, there is no additional constraint
     width = np.where(real, c.smoothness * program.lengths, 1.0)
     mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 

@@ -14,7 +14,7 @@ where t truncates an envelope at the slope c2 or -c2. A bound at distance a from
 gap of length h = 2 a to the mirror image of that point. The odd continuation of g has the value -gamma and the slope
 Gamma at the mirror image, so v = 0. In the raw variables, the coefficients of short gaps are of order h^2, which is
 below the accuracy of cone solvers. In the scaled variables, all coefficients outside the two equations are of order
-one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) adds no restriction and splits the program into components. The
+one. A gap of at least max(4 c2/c3, 2 c1/c2 + 3 c2/c3) imposes no constraint and splits the program into components. The
 optimum of a component with one point has a closed form.
 
 References
@@ -41,7 +41,7 @@ _SOLVER = {"tol_gap_rel": 1e-10, "tol_feas": 1e-10, "tol_gap_abs": 1e-12, "max_t
 
 @dataclass(frozen=True, eq=False)
 class ClassicalProgram:
-    """Cone program of a sorted sample.
+    """Cone program for a sorted sample.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ClassicalProgram:
 
     @property
     def reach(self) -> float:
-        """Shortest gap between two points that adds no restriction."""
+        """Length of the shortest gap between two points that imposes no constraint."""
         c = self.factors
         return max(4.0 * c.gradient / c.smoothness, 2.0 * c.value / c.gradient + 3.0 * c.gradient / c.smoothness)
 
@@ -78,12 +78,12 @@ class ClassicalProgram:
 
     @cached_property
     def inner(self) -> Integers:
-        """Left points of the gaps that add a restriction, in order."""
+        """Left endpoints of the gaps that impose a constraint, in order."""
         return np.flatnonzero(np.diff(self.points) < self.reach).astype(np.int64)
 
     @cached_property
     def ends(self) -> tuple[tuple[int, float, float], ...]:
-        """Bounds of the support that add a restriction, as (point, distance, sign).
+        """Bounds of the support that impose a constraint, as (point, distance, sign).
 
         The inward slope is the sign times Gamma.
         """
@@ -93,14 +93,14 @@ class ClassicalProgram:
 
     @cached_property
     def lengths(self) -> Floats:
-        """Lengths h of all gaps, with the gaps to mirror images at the end."""
+        """Lengths h of all gaps, ending with the gaps to mirror images."""
         return np.concatenate([np.diff(self.points)[self.inner], [2.0 * distance for _, distance, _ in self.ends]])
 
     @cached_property
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """Matrices D, M and E of shape (gaps, n).
 
-        The matrices give gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma of each gap.
+        The matrices map to gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma for each gap.
         """
         at_point = sparse.eye_array(len(self.points), format="csr")
         left, right = at_point[self.inner], at_point[self.inner + 1]
@@ -113,7 +113,7 @@ class ClassicalProgram:
 
 @dataclass(frozen=True, eq=False)
 class ConeAnswer:
-    """Primal and dual variables that a cone solver returns.
+    """Primal and dual variables returned by a cone solver.
 
     The variables may be inaccurate because `classical_bounds` proves bounds from any values.
 
@@ -143,7 +143,7 @@ class ConeAnswer:
 def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
     """Maximize alpha gamma + beta Gamma separately at each point.
 
-    The restrictions over the gaps are ignored.
+    The constraints over the gaps are ignored.
     """
     c = program.factors
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

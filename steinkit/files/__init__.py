@@ -115,7 +115,7 @@ def read_sample(
 
 
 def _sources(source: Place | Sequence[Place]) -> list[Place]:
-    """Return the given files, after expanding patterns."""
+    """Return the given files after expanding file name patterns."""
     given: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if not given:
         raise UsageError("expected at least one file, got an empty list")
@@ -221,7 +221,7 @@ def write_sample(
         raise UsageError(f"{name}: expected a writable format ({writable}), got {chosen}")
     data, packed = write(sample, name), name.lower().endswith(".gz")
     if packed:
-        data = gzip.compress(data, mtime=0)  # no time stamp: identical samples produce identical files
+        data = gzip.compress(data, mtime=0)  # without a timestamp, identical samples give identical files
     write_bytes(destination, data, binary=packed or FORMATS[chosen].is_binary)
 
 

@@ -1,7 +1,7 @@
 """Readers and writers for NetCDF and Zarr, the formats of ArviZ's InferenceData.
 
 Files are read with xarray. The draws are read from the group ``posterior`` or from another group that the user selects.
-In a file without a posterior, the draws may be in the root group. A group is converted like a dataset in memory
+In a file without a posterior group, the draws may be in the root group. A group is converted like a dataset in memory
 (`steinkit.as_sample`). The variable ``score:NAME`` is the score of NAME. The variables ``weight`` and ``cost`` are
 treated as parameters, except in files written by steinkit. An attribute of these files lists the variables that are not
 parameters.
@@ -33,7 +33,7 @@ _AS_STORED = {"decode_times": False, "decode_timedelta": False}  # keep values w
 
 
 def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws in a NetCDF 4 file, by default from the posterior group.
+    """Read draws from a NetCDF 4 file, by default from the posterior group.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
 
 def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | None = None) -> Sample:
-    """Read the draws in a Zarr folder, by default from the posterior group.
+    """Read draws from a Zarr folder, by default from the posterior group.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
 
     def open_groups() -> Any:
         metadata = [file for name in (".zarray", "zarr.json") for file in path.rglob(name)]
-        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would run their code
+        if any(b"pickle" in file.read_bytes() for file in metadata):  # numcodecs would execute code in pickled objects
             raise InputError(
                 f"{source} contains pickled Python objects, which are never unpickled; store numbers instead"
             )
@@ -159,7 +159,7 @@ def _packages(kind: str, extra: str, engine: str) -> list[Any]:
 def _sample(
     open_groups: Callable[[], dict[str, Any]], kind: str, source: str, selection: Selection, group: str | None
 ) -> Sample:
-    """Return the draws in one of the groups that ``open_groups`` returns by path."""
+    """Return the draws in one of the groups that ``open_groups`` returns."""
     with damage_reported(f"{source} is not a valid {kind}"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", ReadingWarning)

@@ -83,7 +83,7 @@ class _Chosen(Result):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SweepResult(_Chosen):
-    """Result of a sweep: the cells, and the setting chosen by each measure.
+    """Result of a sweep, with its cells and the setting chosen by each measure.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class SweepResult(_Chosen):
     def of(
         cls, plan: Plan, cells: Sequence[Cell], notes: Sequence[str], racing: dict[str, str] | None, reused: int
     ) -> SweepResult:
-        """Choose a setting by each measure and collect the warnings.
+        """Choose a setting based on each measure and collect the warnings.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class SweepResult(_Chosen):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TuningResult(_Chosen):
-    """Result of tuning: the chosen setting and the cost of the choice.
+    """Result of tuning, with the chosen setting and the cost of choosing it.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 The densities use Gamma(z) = sqrt(2 pi / z) (z / e)^z exp(stirling_error(z)). As a result, the density of a gamma, beta
 or Student t distribution near its mode is a product of factors of order one for any parameters. In contrast,
-differences of log gamma functions lose ten digits if the parameters are about 1e6 [1]_.
+differences of log gamma functions lose ten digits of precision if the parameters are about 1e6 [1]_.
 
 References
 ----------
@@ -91,7 +91,7 @@ class Family(Target):
 
 
 class PosteriorFamily(Posterior):
-    """Built-in family of posteriors with terms for many chains and compiled terms.
+    """Built-in family of posteriors with vectorized and compiled likelihood terms.
 
     The compiled terms are optional.
 
@@ -178,7 +178,7 @@ def log1p_minus(t: Floats) -> Floats:
 
 
 def as_numbers(value: ArrayLike, what: str) -> Floats:
-    """Convert to a float64 array without NaN; raise UsageError if invalid.
+    """Convert an argument to a float64 array without NaN, or raise UsageError.
 
     The result is a copy. However, double-precision values in a memory-mapped file are not copied because they may not
     fit in memory.
@@ -197,7 +197,7 @@ def as_numbers(value: ArrayLike, what: str) -> Floats:
 
 
 def as_finite(value: ArrayLike, what: str) -> Floats:
-    """Convert to an array of finite numbers; raise UsageError if invalid."""
+    """Convert an argument to an array of finite numbers, or raise UsageError."""
     array = as_numbers(value, what)
     if not np.isfinite([array.min(), array.max()]).all():
         raise UsageError(f"`{what}` must be finite; got {show(array)}")
@@ -205,7 +205,7 @@ def as_finite(value: ArrayLike, what: str) -> Floats:
 
 
 def as_positive(value: ArrayLike, what: str) -> Floats:
-    """Convert to an array of positive finite numbers; raise UsageError if invalid."""
+    """Convert an argument to a positive finite array, or raise UsageError."""
     array = as_finite(value, what)
     if not (array > 0.0).all():
         raise UsageError(f"`{what}` must be positive; got {show(array)}")
@@ -213,7 +213,7 @@ def as_positive(value: ArrayLike, what: str) -> Floats:
 
 
 def as_prior_variance(value: ArrayLike) -> Floats:
-    """Convert to an array of positive numbers; raise UsageError if invalid.
+    """Convert a prior variance to an array of positive numbers, or raise UsageError.
 
     Infinite values are allowed.
     """
@@ -224,7 +224,7 @@ def as_prior_variance(value: ArrayLike) -> Floats:
 
 
 def as_number(value: ArrayLike, what: str) -> float:
-    """Convert to a finite number; raise UsageError if invalid."""
+    """Convert an argument to a finite number, or raise UsageError."""
     array = as_finite(value, what)
     if array.ndim:
         raise UsageError(f"`{what}` must be a single number; got {show(array)}")
@@ -232,7 +232,7 @@ def as_number(value: ArrayLike, what: str) -> float:
 
 
 def as_count(value: ArrayLike, what: str, least: int = 1) -> int:
-    """Convert to an integer that is at least ``least``.
+    """Convert an argument to an integer that is at least ``least``.
 
     A float with an integer value, such as 1e6, is also accepted.
     """
@@ -288,7 +288,7 @@ class Scatter:
 
     @property
     def half_log_determinant(self) -> float:
-        """Half of log det S, which is equal to log det L."""
+        """Logarithm of det L, which is half the logarithm of det S."""
         diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
         return float(np.log(diagonal).sum())
 
@@ -312,7 +312,7 @@ class Scatter:
 
 
 def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
-    """Factorize a matrix given as a scalar, its diagonal or a full matrix.
+    """Factorize a matrix given as a scalar, a diagonal or a full matrix.
 
     Raises
     ------

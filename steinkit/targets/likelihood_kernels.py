@@ -14,8 +14,8 @@ without overflow:
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 
-Differences between large, similar values of the first function are computed without loss of digits. NaN is preserved.
-The results do not depend on the array length because full vectors and the remaining entries undergo the same
+Differences between large and nearly equal values of the first function are computed without loss of precision. NaN is
+preserved. The results do not depend on the array length because full vectors and the remaining entries undergo the same
 operations.
 
 The table of a posterior with a normal prior begins with d and the address of the prior means and variances, stored in
@@ -155,7 +155,7 @@ def logistic_log_ratios(table: int, theta: int, proposed: int, rows: int, count:
     """Compute log(1 + exp(-y x'theta)) - log(1 + exp(-y x'proposed)).
 
     Four rows are processed together. Each coefficient is therefore read once for four rows, and the eight sums are
-    independent. The last row is repeated to complete an incomplete group.
+    independent. The last row is repeated to fill an incomplete group.
     """
     place = carray(pointer(table, np.int64), 4)
     dim, data, size, last = place[0], place[2], 8 * place[0], count - 1

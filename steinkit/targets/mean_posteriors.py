@@ -172,7 +172,7 @@ class GaussianMean(PosteriorFamily):
 
 
 _PROPOSALS = 1 << 14
-# Rejection sampling stops if (accepted + 10) / proposed is below this value.
+# Rejection sampling stops when (accepted + 10) / proposed is below this value.
 _LEAST_ACCEPTANCE = 1e-5
 # Rejection sampling requires about 10^4 proposals per draw for this number of data points.
 _MOST_DATA_TO_DRAW = 10_000
@@ -283,7 +283,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def prior_variance(self) -> Floats:  # type: ignore[override]
-        """Alias of `prior_variances` that matches the name in other posteriors."""
+        """Alias for `prior_variances` that matches the name in other posteriors."""
         return self.prior_variances
 
     def _compiled_terms(self, data: tuple[Array, ...], dim: int) -> CompiledTerms:

@@ -44,7 +44,7 @@ from steinkit.units import Units
 
 _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
-_MOST_GRAPH = 3  # largest dimension in which the Cholesky factor is sparse
+_MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
 _FEWEST = 8
 LEVELS = (0.05, 0.95)
 _INFEASIBLE = 2  # status of linprog
@@ -112,7 +112,7 @@ class OptimalWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Weights of the draws, an array of shape (n,) that sums to one."""
+        """Weights of the draws, as an array of shape (n,) that sums to one."""
         return self.sample.probabilities
 
     @property
@@ -122,7 +122,7 @@ class OptimalWeights(Result):
 
     @property
     def bracket(self) -> str:
-        """Bracket as text, rounded outwards to its significant digits."""
+        """Bracket as text, rounded outward to its significant digits."""
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def headline(self) -> str:
@@ -202,7 +202,7 @@ class OptimalWeights(Result):
 
 
 def moments_table(before: Sample, after: Sample) -> Table:
-    """Return means, standard deviations and quantiles of two samples."""
+    """Return the means, standard deviations and quantiles of two samples."""
     cells = []
     columns = [described(each.points, each.probabilities) for each in (before, after)]
     for j, name in enumerate(before.names[:_MOST_ROWS]):
@@ -215,14 +215,14 @@ def moments_table(before: Sample, after: Sample) -> Table:
 
 
 def described(points: Floats, weights: Floats) -> Floats:
-    """Return weighted means, sds, and 5 % and 95 % quantiles, with shape (4, d)."""
+    """Return weighted means, sds, 5 % and 95 % quantiles as an array of shape (4, d)."""
     mean = weights @ points
     sd = np.sqrt(weights @ (points - mean) ** 2)
     return np.vstack([mean, sd, weighted_quantiles(points, weights, LEVELS)])
 
 
 def weighted_quantiles(points: Floats, weights: Floats, levels: Sequence[float]) -> Floats:
-    """Return quantiles of weighted columns as an array of shape (levels, d).
+    """Return the quantiles of weighted columns as an array of shape (levels, d).
 
     The distribution function is interpolated linearly between the centers of its steps.
     """
@@ -369,7 +369,7 @@ def optimal_weights(
 def _program(
     standard: ScoredSample, inner: ScoredSample, kind: str, factors: SteinFactors, most: Floats, settings: Settings
 ) -> WeightsProgram:
-    """Return the linear program of draws in standard units."""
+    """Return the linear program for draws in standard units."""
     points, scores, limits = standard.points, standard.scores, standard.bounds
     z, shares, n = points.points, points.weights, len(points)
     none = np.empty((0, n))

@@ -136,7 +136,7 @@ def run_pieces(
 ) -> None:
     """Run pieces of compiled work in threads.
 
-    The pieces are numbered 0, 1, ... Ctrl-C interrupts the work between two steps of a piece.
+    The pieces are numbered 0, 1, ... Ctrl-C interrupts the work between successive steps of a piece.
 
     Raises
     ------

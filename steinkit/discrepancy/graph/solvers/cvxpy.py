@@ -1,9 +1,9 @@
 """Solver `cvxpy`, which calls HiGHS or another LP solver through CVXPY.
 
-The LP solvers receive the same linear programs as solver `highs`: first the scaled dual in relative variables, and then
-the program itself. The programs must be scaled. If the variables are the values and gradients of g, the radii D^2/2 are
-smaller than the absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution would not
-yield a useful lower bound.
+The LP solvers receive the same linear programs as the solver `highs`: first the scaled dual in relative variables, and
+then the program itself. The programs must be scaled. If the variables are the values and gradients of g, the radii
+D^2/2 are smaller than the absolute tolerances of the solvers. For 100 or more draws in one dimension, the solution
+would not yield a useful lower bound.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def solve(
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:
-    """Solve one coordinate with CVXPY, in the same way as solver `highs`."""
+    """Solve one coordinate with CVXPY in the same way as the solver `highs`."""
     notes: list[str] = []
     run = partial(_run, solver=solver, notes=notes)
     found = highs.solve_coordinate(program, settings, run, label, tuned=solver == _DEFAULT)

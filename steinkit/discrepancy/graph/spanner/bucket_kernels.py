@@ -1,9 +1,9 @@
 """Compiled kernels for the greedy spanner, which processes pairs in buckets.
 
 The kernels filter and insert pairs. The filter returns the pairs in a bucket for which no fast search finds a path.
-Points are ordered by their `Boxes`. Points form a *cluster* if they are close in the graph, compared with the lengths
-of the bucket. The pairs of a cluster share a search from its center. Every pair is processed with the cluster of its
-first point. The remaining pairs are inserted one by one.
+Points are ordered by their `Boxes`. Points form a *cluster* if they are close in the graph relative to the lengths in
+the bucket. All pairs in a cluster share a single search from its center. Every pair is processed with the cluster of
+its first point. The remaining pairs are inserted one by one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HASTE = 0.5  # fraction of the excess dilation t - 1 to which shared and directe
 FEWER = 10  # ratio of far points to members above which searches start from the members
 MEDIAN_OF = 255  # number of evenly spaced lengths for an approximate median
 BUDGET = 256  # number of nodes that a bidirectional search may settle before one search handles all pairs of a point
-FEWEST_SHARED = 4  # smallest number of pairs per point for such a single search
+FEWEST_SHARED = 4  # minimum number of pairs per point for a single shared search
 
 
 class Boxes(NamedTuple):
@@ -54,8 +54,8 @@ class Boxes(NamedTuple):
 class Problem(NamedTuple):
     """Data shared by all buckets.
 
-    The fields are the coordinates (d, n), the boxes, the dilation, the rounding margin and the stop flag. If
-    ``stop[0]`` becomes true, kernels return unfinished results, which the caller discards.
+    The fields are the coordinates (d, n), the boxes, the dilation, the rounding margin and the stop flag. When
+    ``stop[0]`` becomes true, the kernels return incomplete results, and the caller discards them.
     """
 
     columns: Floats
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work arrays of a block, and the corners of the box around a cluster."""
+    """Work arrays for a block and the corners of the box around a cluster."""
 
     shared: Frontier
     own: Frontier
@@ -81,7 +81,7 @@ class Scratch(NamedTuple):
 def range_of(boxes: Boxes, box: int, low: Floats, high: Floats) -> tuple[float, float]:
     """Return bounds on the distances between the points of two boxes.
 
-    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as in the
+    The second box extends from `low` to `high`. The sums over coordinates are computed in the same order as for the
     distances. Because rounding is monotone, the bounds hold for rounded distances.
     """
     least = most = 0.0
@@ -189,7 +189,7 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets within reach of a search; return the number remaining.
+    """Remove the targets that a search reaches, and return the number remaining.
 
     If the search starts outside the cluster, it is directed to the box of the cluster. A greedy search is followed by a
     search for shortest paths.
@@ -217,7 +217,7 @@ def drop_found(
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
     """Lower the limit of the bucket to about the median length.
 
-    Return the number of remaining pairs, and the limit.
+    Return the number of remaining pairs and the new limit.
     """
     limit = min(upper, np.median(lengths[np.arange(MEDIAN_OF) * count // MEDIAN_OF]))
     kept = 0
@@ -230,7 +230,7 @@ def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float
 
 @inner_kernel
 def enlarged(pairs: Integers, lengths: Floats, count: int, room: int) -> tuple[Integers, Floats]:
-    """Copy the first `count` pairs and lengths to larger arrays."""
+    """Copy the first `count` pairs and their lengths to larger arrays."""
     more_pairs, more_lengths = np.empty((room, 2), np.int64), np.empty(room)
     for k in range(count):
         more_pairs[k, 0], more_pairs[k, 1], more_lengths[k] = pairs[k, 0], pairs[k, 1], lengths[k]
@@ -300,7 +300,7 @@ def filter_block(
 def add_link(graph: Adjacency, node: int, other: int, length: float) -> None:
     """Append a link to the adjacency list of a node.
 
-    Links are added in order of length.
+    Links are added in order of increasing length.
     """
     k = graph.start[node] + graph.degree[node]
     graph.to[k] = other
@@ -320,7 +320,7 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark as settled those pairs `awaited` at `node` that are joined.
+    """Mark as settled the pairs `awaited` at `node` that are already joined.
 
     A single search examines all of these pairs.
     """

@@ -43,7 +43,7 @@ from steinkit.sample import Floats, Integers
 
 
 def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: NDArray[np.bool_]) -> Graph | None:
-    """Build the greedy spanner in the plane from pairs with empty boxes.
+    """Build the greedy spanner of points in the plane from pairs with empty boxes.
 
     The result is None if pairs with other boxes may be edges, if too many pairs have an empty box, or if ``stop[0]`` is
     true.
@@ -54,7 +54,7 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
         return None
     lengths = edge_lengths(points, pairs)
     order = np.argsort(lengths)
-    if not (np.diff(lengths[order]) > 0.0).all():  # a stable sort takes ten times as long
+    if not (np.diff(lengths[order]) > 0.0).all():  # a stable sort is ten times slower
         order = np.argsort(lengths, kind="stable")
     pairs, lengths = pairs[order], lengths[order]
     slack = margin * dilation * float(np.ptp(points, axis=0).sum())
@@ -72,7 +72,7 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
 
 
 def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
-    """List all pairs i < j with an empty box, and some other pairs, in order.
+    """List all pairs i < j with an empty box and some other pairs, in sorted order.
 
     The result is None if there are too many pairs.
     """
@@ -88,13 +88,13 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     return np.column_stack(np.divmod(numbers, len(points)))
 
 
-_NEAREST = 6.0  # average number of pairs per point in the first bucket; it is sufficient to connect most points
+_NEAREST = 6.0  # average number of pairs per point in the first bucket; this number suffices to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs in successive buckets
 _PAIRS_PER_POINT = 64  # largest number of stored pairs per point
 BOX_SIZE = 64  # number of points per box
 MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # number of parts of a bucket that threads filter in parallel
-_POINTS_PER_BLOCK = 750  # smallest number of points per part; blocks should contain clusters
+_POINTS_PER_BLOCK = 750  # minimum number of points per part; blocks should contain clusters
 # Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a
 # dilation below t.
 _CLUSTER_RADIUS = 0.4
@@ -153,16 +153,15 @@ def greedy_spanner(
     For up to 200,000 points in the plane, only pairs with a box that contains no other point are examined, unless there
     are too many such pairs. Otherwise, pairs are processed in buckets of increasing length. The limits of the buckets
     are quantiles of sampled distances. There are about 3 n pairs in the first bucket, and four times as many pairs in
-    each further bucket [2]_. Each bucket is processed in two steps:
+    each subsequent bucket [2]_. Each bucket is processed in two steps:
 
     1. *filter*: most pairs are already joined in the graph of the shorter edges, and this graph does not change during
-      the step.
-       Boxes around neighboring points select the pairs with lengths in the bucket. Points that are close in the graph
-       share one search from their center, which certifies whole boxes of other points. For the remaining pairs, a
-       search starts from each point, or from the other endpoints if that requires fewer searches.
+       the step. The pairs with lengths in the bucket are found using boxes around neighboring points. Points that are
+       close in the graph share one search from their center, which certifies whole boxes of other points. For the
+       remaining pairs, a search starts from each point, or from the other endpoints if that requires fewer searches.
     2. *insertion*: the remaining pairs are sorted and processed as in the definition, with a bidirectional search that
-      stops at t d(i, j). If the search becomes long, a single search from one end settles all the pairs in the bucket
-      that share this endpoint.
+       stops at t d(i, j). If the search becomes long, a single search from one end settles all the pairs in the bucket
+       that share this endpoint.
 
     For points in two or three dimensions, the time increases slightly faster than n. The worst case is O(n^2 d). A
     value of t close to 1 yields more edges, up to all pairs, and increases the computing time. The memory is O(n d + m)
@@ -218,9 +217,9 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
 
 
 def boxed(points: Floats, most: int) -> tuple[Integers, Boxes]:
-    """Divide points into boxes of at most `most` >= 2 points.
+    """Divide points into boxes that contain at most `most` >= 2 points.
 
-    The boxes are halved across their longest side.
+    Each box is split in half along its longest side.
 
     Returns
     -------
@@ -274,7 +273,7 @@ def _open_pairs(
 ) -> tuple[Integers, Floats, float]:
     """Filter a bucket.
 
-    Return the remaining pairs in order, their distances, and the upper limit.
+    Return the sorted remaining pairs, their distances, and the upper limit.
     """
     found = []
     with ThreadPoolExecutor(n_threads) as pool:
@@ -317,7 +316,7 @@ def _chosen(
 
 
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
-    """Build adjacency lists with the edges in order of length.
+    """Build adjacency lists with the edges in order of increasing length.
 
     The list of x has ``spare[x]`` free entries at its end.
     """
@@ -337,7 +336,7 @@ def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0
 def _bucket_limits(points: Floats) -> list[float]:
     """Return the upper limits of the buckets.
 
-    The limits are quantiles of the distances of random pairs, followed by infinity. The edges do not depend on the
+    The limits are quantiles of the lengths of random pairs, followed by infinity. The edges do not depend on the
     limits.
     """
     n = len(points)

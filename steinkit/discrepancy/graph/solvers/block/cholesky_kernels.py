@@ -23,8 +23,8 @@ from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the elimination of the front
 _PARKED_PIVOT = 1e128  # replaces a pivot that is lost to rounding errors; this fixes the variable
-_COLUMNS, _FEW_COLUMNS = 96, 16  # sizes of the outer and inner column blocks with BLAS products
-_ROWS = 128  # number of rows of a symmetric product computed at a time
+_COLUMNS, _FEW_COLUMNS = 96, 16  # sizes of the outer and inner column blocks in BLAS products
+_ROWS = 128  # number of rows of a symmetric product that are computed at once
 _BLAS_FLOPS = 60_000  # size of the smallest product that uses BLAS
 _KEPT, _FORGOTTEN = np.ones(1), np.zeros(1)
 
@@ -59,7 +59,7 @@ class Fronts(NamedTuple):
 
 
 def _by_numpy(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-untyped-def]
-    """Subtract R'R from the target with NumPy, if Numba is disabled."""
+    """Subtract R'R from the target with NumPy when Numba is disabled."""
     right = np.lib.stride_tricks.as_strided(rows, (depth, n), (8 * size, 8))
     to = np.lib.stride_tricks.as_strided(target, (m, n), (8 * step, 8))
     to[:] = (to if kept[0] == 1.0 else 0.0) - right[:, :m].T @ right
@@ -151,9 +151,9 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # type: ignore[no-untyped-def]
-    """Add the Schur complement of a child to rows low to high of a front.
+    """Add the Schur complement of a child to rows `low` to `high` of a front.
 
-    Return the start of the Schur complement on the stack. The array `places` is a work array.
+    Return the position on the stack where the Schur complement starts. The array `places` is a work array.
     """
     p = fronts.block
     place = fronts.place[fronts.rows_start[child] : fronts.rows_start[child + 1]]
@@ -228,7 +228,7 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
 
 @inner_array_kernel
 def _subtract_outer(panel, update, width, below):  # type: ignore[no-untyped-def]
-    """Set the Schur complement of a front with loops.
+    """Compute the Schur complement of a front using loops.
 
     The loops combine three columns of the complement and four columns of the panel at a time.
 
@@ -310,7 +310,7 @@ def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
 
 @inner_array_kernel
 def _forward(panel, entries, width):  # type: ignore[no-untyped-def]
-    """Apply forward substitution to the columns of a front, and update its rows."""
+    """Apply forward substitution to the columns of a front and update its rows."""
     size = entries.size
     for q in range(0, width, 4):
         end = q + 4 if q + 4 < width else width

@@ -68,7 +68,7 @@ class Sampler:
     own: Mapping[str, OwnOption]
 
     def options(self) -> dict[str, Option]:
-        """Return the options in a dictionary with their names as keys."""
+        """Return the options as a dictionary keyed by name."""
         empty = inspect.Parameter.empty
         return {
             each.name: Option(each.name, each.default is empty, None if each.default is empty else each.default)
@@ -143,7 +143,7 @@ def find_sampler(name: str) -> Sampler:
 
 @cache
 def _samplers() -> dict[str, Sampler]:
-    """Collect the samplers exported by `steinkit.samplers`, with their names as keys."""
+    """Collect the samplers exported by `steinkit.samplers`, keyed by name."""
     from steinkit import samplers
 
     found = [getattr(getattr(samplers, name), _REGISTERED, None) for name in dir(samplers)]

@@ -1,9 +1,9 @@
 """Autocorrelation times of chains and tail probabilities of statistics.
 
 Consider n draws with autocorrelations rho_t, and let tau = 1 + 2 sum_t rho_t. The mean of the draws has the same
-variance as the mean of n / tau independent draws. The sum is truncated by Geyer's initial monotone sequence. For a
-reversible chain, the sums of neighbors P_k = rho_2k + rho_2k+1 are positive and decreasing. Therefore, P_k is replaced
-by min(P_0, ..., P_k), and the sum ends before the first P_k that is not positive:
+variance as the mean of n / tau independent draws. The sum is truncated using Geyer's initial monotone sequence. For a
+reversible chain, the sums of neighboring autocorrelations, P_k = rho_2k + rho_2k+1, are positive and decreasing.
+Therefore, P_k is replaced by min(P_0, ..., P_k), and the sum ends before the first P_k that is not positive:
 
     tau = max(2 sum_k P_k - 1, 1).
 
@@ -13,21 +13,21 @@ autocorrelation times are large if the chains disagree.
 **Slow mixing below the noise.** Consider a chain that rarely moves between two regions and mixes quickly within each
 region, and a function with similar means in both regions. Let f be the fraction of the variance of the function that is
 due to the difference between the regions, and let tau be the mixing time between the regions. The autocorrelation of
-the function is about f at all lags up to tau, and its autocorrelation time is 1 + f tau. The noise in an
-autocorrelation of n draws is n^-1/2. If f is smaller than this noise, Geyer's sequence ends immediately and gives an
-autocorrelation time of 1. For f = 0.03, tau = 200 and n = 1000, the standard error of the mean is then too small by a
-factor of 2.6, and exact chains are rejected.
+the function is about f at all lags up to tau, and its autocorrelation time is 1 + f tau. An autocorrelation estimated
+from n draws has a noise level of n^-1/2. If f is smaller than this noise, Geyer's sequence ends immediately and gives
+an autocorrelation time of 1. For f = 0.03, tau = 200 and n = 1000, the standard error of the mean is then too small by
+a factor of 2.6, and exact chains are rejected.
 
 Means of batches of L successive draws reveal slow mixing. Averaging divides the variance of the noise by L but
 preserves the variance between regions. The autocorrelation time is therefore also computed from the means of batches of
-2, 4, 8, ... draws as long as there are at least sixteen batches. If successive means are significantly correlated by
-von Neumann's test, the autocorrelation time is
+2, 4, 8, ... draws as long as there are at least sixteen batches. If von Neumann's test finds a significant correlation
+between successive means, the autocorrelation time is
 
     tau = L var(batch means) / var(function) * tau(batch means).
 
 The batch means in each chain are centered at the mean of the chain because a difference between chains may be due to a
-biased chain instead of slow mixing. The mixing time between regions is estimated by L tau(batch means). The ratio of
-variances is omitted because batch means contain little noise. The estimate may exceed the mixing time by up to L.
+biased chain instead of slow mixing. The mixing time between regions is estimated by L tau(batch means). The variance
+ratio is omitted because the batch means contain little noise. The estimate may exceed the mixing time by up to L.
 `slowest_change` computes this estimate for functions that distinguish regions. These functions are the coordinates z_j,
 squares and products in the form sgn(z_i z_j) |z_i z_j|^(1/2), and the logarithms of the norms of draws and scores. In
 more than a hundred dimensions, only the products of the most correlated pairs are used. All of these functions have
@@ -195,7 +195,7 @@ def _about_chains(values: Floats, chains: Chains) -> Floats:
 
 
 def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:
-    """Yield batch lengths (1, 2, 4, ...), the batch means and their chains."""
+    """Yield each batch length (1, 2, 4, ...) with the batch means and their chains."""
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
         yield length, values, chains
@@ -244,8 +244,8 @@ def tail_probability(z: Floats, n_effective: Floats) -> Floats: ...
 def tail_probability(z: float | Floats, n_effective: float | Floats) -> float | Floats:
     """Return the probability that a z-score computed from exact draws exceeds ``z``.
 
-    The result is a tail probability of Student's t distribution. The degrees of freedom were calibrated with slowly
-    mixing chains.
+    The probability is computed from Student's t distribution. The degrees of freedom were calibrated with slowly mixing
+    chains.
     """
     from scipy.special import stdtr
 

@@ -63,7 +63,7 @@ def ratio(a: Pair, b: Pair) -> Pair:
 def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
     """Return the sum of the double-doubles in each of n groups.
 
-    Neighboring terms of a group are added pairwise until one term is left, so each of n terms is involved in about
+    Neighboring terms of a group are added pairwise until one term remains, so each of n terms is involved in about
     log2(n) additions. The error is relative to the sum of the absolute values of the terms.
     """
     order = np.argsort(group, kind="stable")
@@ -84,7 +84,7 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
 
 
 def error_of_high(terms: Pair, sizes: Floats | None = None) -> Floats:
-    """Return bounds on the errors of the high parts if the low parts are omitted.
+    """Return bounds on the errors caused by omitting the low parts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Samples with weights, scores and bounds, prepared for tests."""
+"""Samples prepared for tests, with their weights, scores and bounds."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ class ScoredSample:
     def in_units(self, units: UnitsLike) -> ScoredSample:
         """Return the sample in the given units.
 
-        If points are equal after rounding in these units, they are merged into one point with the weighted mean of
-        their scores.
+        Points that are equal after rounding in these units are merged into one point, and their scores are replaced
+        with the weighted mean.
 
         Raises
         ------
@@ -196,7 +196,7 @@ def prepared_once() -> AbstractContextManager[None]:
 
 
 def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> None:
-    """Raise InputError for numbers outside the range where brackets can be proved."""
+    """Raise InputError if a number is too large or too small to prove brackets."""
     gaps = np.diff(np.sort(points, axis=0), axis=0)
     limits = np.empty(0) if bounds is None else bounds
     for values, what in ((points, "draws"), (gaps, "differences of draws"), (scores, "scores"), (limits, "bounds")):
@@ -204,10 +204,10 @@ def _require_ranges(points: Floats, scores: Floats, bounds: Floats | None) -> No
 
 
 def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike | None, target: Target | None) -> Sample:
-    """Return the sample with given weights and scores, or raise UsageError.
+    """Return the sample with the given weights and scores, or raise UsageError.
 
-    The weights and scores may have the shape (chains, draws, ...). If a target is given, scores in the sample are
-    dropped.
+    The weights and scores may have the shape (chains, draws, ...). If a target is given, the scores in the sample are
+    discarded.
     """
     columns: dict[str, ArrayLike | None] = {}
     layout = rectangle_of(sample) or (len(sample),)
@@ -262,7 +262,7 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
 
 
 def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, ...]]:
-    """Return a sample in the parameter order of the target, and a note if needed.
+    """Return a sample with parameters in the target's order, and a note if needed.
 
     Parameters are selected by name. The note lists the ignored columns. If the sample has default names, they are
     replaced with the names in the target. A sample is returned unchanged if it lacks a parameter of the target.
@@ -280,12 +280,12 @@ def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, 
 
 
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Return a sample in the parameter order of the target; see `selected`."""
+    """Return a sample with its parameters in the target's order; see `selected`."""
     return selected(sample, target)[0]
 
 
 def require_names(sample: Sample, target: Target) -> None:
-    """Raise InputError unless the sample and the target have the same names.
+    """Raise InputError unless the sample and target have the same parameter names.
 
     The names must be in the same order. Samples with default names are accepted.
 

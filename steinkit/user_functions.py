@@ -1,4 +1,4 @@
-"""Calls of user functions and validation of the returned values."""
+"""Calls to user functions and validation of the returned values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def described(error: Exception) -> str:
 
 
 def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], what: str) -> Floats:
-    """Call a function at points and validate its result.
+    """Evaluate a function at the given points and validate the returned values.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
 
 
 def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-    """Call a function at proposed points; exceptions are allowed.
+    """Evaluate a function at proposed points, allowing exceptions.
 
     If the function raises an exception, the points are split into halves, and the function is called for each half.
-    This is repeated until single points are reached. The result is NaN only for points where the function raises an
-    exception.
+    Splitting continues until each part is a single point. A returned value is NaN only if the function raises an
+    exception at that point.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Minibatch version of Barker's test (1965) that uses the subsampling noise.
+"""Minibatch version of Barker's (1965) test that exploits the subsampling noise.
 
-Barker's test accepts if Delta + X_log > 0, where X_log is logistic. Suppose that b data points have been drawn without
-replacement. Let Lambda_i = (N / T) l_i and
+Barker's test accepts the move if Delta + X_log > 0, where X_log is logistic. Suppose that b data points have been drawn
+without replacement. Let Lambda_i = (N / T) l_i and
 
     Delta* = mean of Lambda_i + offset,        s^2 = var(Lambda_i) / b (1 - b / N),
 
@@ -15,8 +15,8 @@ with a correction X_corr such that N(0, sigma^2) + X_corr is logistic. If b = N,
 **The correction.** The characteristic function of an exact X_corr would be pi t / sinh(pi t) exp(sigma^2 t^2 / 2). This
 function is unbounded, so no exact correction exists for any sigma > 0. The decision depends only on the distribution
 function of N(0, sigma^2) + X_corr. Therefore, X_corr is chosen to minimize the largest error of this distribution
-function. Let X_corr have the atoms +-y_j with y_j = j h <= V, and let y_j and -y_j each have the probability 0.5 w_j.
-The weights solve the problem
+function. Let X_corr have atoms +-y_j with y_j = j h <= V, and let y_j and -y_j have probability 0.5 w_j each. The
+weights solve the problem
 
     minimize   max over x > 0 of |F_w(x) - 1 / (1 + exp(-x))|
     subject to w >= 0,  sum of w_j = 1,  sum of w_j y_j^2 = pi^2 / 3 - sigma^2,
@@ -140,7 +140,7 @@ class Correction(Brief):
 
     @cached_property
     def _upper_ends(self) -> Floats:
-        """Cumulative probabilities without the last one.
+        """All cumulative probabilities except the last one.
 
         The last cumulative probability is omitted because rounding errors may leave it below 1.
         """
@@ -237,7 +237,7 @@ def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
 
 
 def _half_cdf(x: Floats, atoms: Floats, sigma: float) -> Floats:
-    """Compute F(x) - 1/2 for a mass of 1/2 at each of y and -y."""
+    """Compute F(x) - 1/2 for masses of 1/2 at y and -y."""
     from scipy.special import ndtr
 
     to_the_right = ndtr((x[:, None] - atoms) / sigma)
@@ -271,7 +271,7 @@ def _largest_difference(half_atoms: Floats, mass: Floats, sigma: float) -> float
 
 
 def minibatch_barker(stage: Stage, sigma: float, batch: int) -> tuple[bool, bool, int]:
-    """Accept if Delta* + X_nc > -X_corr.
+    """Accept the move if Delta* + X_nc > -X_corr.
 
     The test ends if s^2 < sigma^2 or b = N. It uses
 

@@ -1,1 +1,1 @@
-"""Proposals, likelihood terms, minibatches and random streams of Markov chains."""
+"""Proposals, likelihood terms, minibatches and random streams for Markov chains."""

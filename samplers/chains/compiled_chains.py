@@ -1,6 +1,6 @@
 """Driver that runs compiled chains one after another in blocks of steps.
 
-The draws are identical to the draws computed by the NumPy implementations in `run.Run` and `stochastic_langevin`.
+The draws are identical to those computed by the NumPy implementations in `run.Run` and `stochastic_langevin`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 class CompiledChains(ABC):
     """Driver for the compiled kernels of all samplers.
 
-    A derived class defines how a chain starts, the noise for a block of steps and the recorded quantities.
+    A derived class defines the start of a chain, the noise for a block of steps, and the recorded quantities.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class CompiledChains(ABC):
 
     @abstractmethod
     def begin(self, k: int) -> None:
-        """Initialize chain k at its initial state."""
+        """Set chain k to its initial state."""
 
     @abstractmethod
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
@@ -272,7 +272,7 @@ class LangevinChains(CompiledChains):
         super().__init__(kernels.advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
-        """Set the random generator of the chain and the mode."""
+        """Set the chain's random generator and its mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
             self.vectors[kernels.Vector.MODE], self.vectors[kernels.Vector.GRADIENT_AT_MODE] = (
@@ -281,7 +281,7 @@ class LangevinChains(CompiledChains):
             )
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
-        """Return the noise and the sizes of the steps, and the size of the next step."""
+        """Return the noise, the step sizes, and the size of the next step."""
         sizes = np.array(self.step_sizes(np.arange(first, first + steps + 1.0)) * np.ones(steps + 1))
         return normals(self.moves, (steps, self.vectors.shape[1])), sizes, np.empty(0)
 

@@ -5,7 +5,8 @@ are the scores at the draws, so no model is required. Each call of `grad_log_pro
 takes 13 ms. If `model` is given, the compiled module is called directly, which takes 0.07 ms for 20 parameters.
 
 With ``output diagnostic_file=FILE``, CmdStan writes the unconstrained draws and the gradients used by the sampler. The
-gradients include log |J|. Use ``sig_figs=18`` because the values are rounded to six or eight digits by default.
+gradients include the gradient of log |J|. Use ``sig_figs=18`` because the values are rounded to six or eight digits by
+default.
 
 BridgeStan evaluates the log density, gradient and transforms of a Stan program within the Python process. An evaluation
 takes microseconds for small models. Any object with the same methods can be used.
@@ -158,7 +159,7 @@ def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -
     return np.array(rows)[:, found.order]
 
 
-_FEWEST = 8  # number of points; they have a common order by chance with probability 1 / 8!, about 2e-5
+_FEWEST = 8  # number of points; the same order occurs by chance with probability 1 / 8!, about 2e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +223,7 @@ def _transform(
 ) -> tuple[str, tuple[int, ...], NDArray[np.intp] | slice]:
     """Return the space and the unconstrained coordinates of a parameter.
 
-    The result consists of the name of the space, the unconstrained shape and the coordinate of each entry.
+    The returned tuple contains the name of the space, the unconstrained shape and the coordinate of each entry.
     """
     entries, size = values.shape[1], free.shape[1]
     if size == entries and len(values) < _FEWEST:
@@ -241,8 +242,8 @@ def _transform(
 def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
     """Return the coordinate that corresponds to each entry, or None.
 
-    An entry and its coordinate sort the points in the same or the opposite order. The result is None if an entry has no
-    such coordinate.
+    Sorting the points by an entry and by its coordinate gives the same or the opposite order. An entry without such a
+    coordinate is mapped to None.
     """
 
     def order(column: Floats) -> tuple[int, ...]:
@@ -342,7 +343,7 @@ class _Chain:
         coordinates, gradients = columns
         self.names = [header[k] for k in coordinates]
         self.coordinates = rows[:, coordinates]  # unconstrained draws, shape (n, d), in Stan's order
-        self.gradients = rows[:, gradients]  # gradients of the potential energy, shape (n, d)
+        self.gradients = rows[:, gradients]  # gradients of the potential energy, with shape (n, d)
         self.log_density = rows[:, header.index("lp__")]  # log densities with log |J|, shape (n,)
         self.extra = {own: rows[:, header.index(name)] for name, own in DIAGNOSTICS.items() if name in header}
 
@@ -355,7 +356,7 @@ class _Chain:
         return stan_parameters(names, self.names, rows[:, places], self.coordinates[: len(rows)])
 
     def _table(self, topic: str, most: int | None = None) -> tuple[list[str], Floats]:
-        """Return the names and values in the rows of a topic after warm-up."""
+        """Return the names and values in a topic's rows after warm-up."""
         header: list[str] = []
         rows = []
         marked = f'"{topic}"'.encode()

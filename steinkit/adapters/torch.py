@@ -141,7 +141,7 @@ def _named(
     dims: Sequence[str] | None,
     label: str,
 ) -> tuple[Model, dict[str, Floats]]:
-    """Return a model of named draws and the draws by chain.
+    """Return a model for named draws, and the draws grouped by chain.
 
     The draws have shape (chains, n, *shape).
     """
@@ -216,7 +216,7 @@ def _named(
 
 
 def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields: Any) -> Target:
-    """Return the target of a differentiable function of n points."""
+    """Return the target defined by a differentiable function of n points."""
 
     def tensor(points: Floats) -> Any:
         return torch.as_tensor(points, dtype=torch.float64, device=device)

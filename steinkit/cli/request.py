@@ -162,7 +162,7 @@ class NamedTarget:
 
 
 class Request(NamedTarget):
-    """Files, measures and options of a command.
+    """Files, measures and options given to a command.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Request(NamedTarget):
 
     @property
     def judging(self) -> Judging | None:
-        """Settings of the verdict, or None with ``--no-verdict``."""
+        """Settings of the verdict, or None if ``--no-verdict`` is given."""
         if not self.given["no_verdict"]:
             alpha = self.given.get("fail_if_biased")
             return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])

@@ -23,9 +23,9 @@ from steinkit.errors import InputError, did_you_mean, listed
 from steinkit.sample import Sample, rectangle
 
 LABELS_MARK = "steinkit_labels"
-"""Attribute of datasets written by steinkit that lists the labels of the sample (chain, draw)."""
+"""Dataset attribute, written by steinkit, that lists the labels (chain, draw)."""
 PER_DRAW_MARK = "steinkit_reserved"
-"""Attribute of datasets written by steinkit that lists the variables that are not parameters."""
+"""Dataset attribute, written by steinkit, that lists the non-parameter variables."""
 _POSTERIOR, _STATS = "posterior", "sample_stats"
 _STATISTICS = {"diverging": "divergent", "energy": "energy", "tree_depth": "tree_depth"}
 """ArviZ's sampler statistics and the corresponding attributes of `Sample`."""
@@ -72,7 +72,7 @@ def _groups(tree: Any) -> dict[str, Any]:
 
 
 def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraws:
-    """Return the draws in a group, with the sampler statistics of a posterior.
+    """Return the draws in a group, with sampler statistics for a posterior group.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
 def from_dataset(dataset: Any, source: str) -> NamedDraws:
     """Return the draws in a Dataset.
 
-    ``source`` is the name of the dataset in messages. If the variable ``diverging`` has one entry per draw,
-    ``diverging``, ``energy`` and ``tree_depth`` are treated as sampler statistics.
+    Messages refer to the dataset as ``source``. If the variable ``diverging`` has one entry per draw, ``diverging``,
+    ``energy`` and ``tree_depth`` are treated as sampler statistics.
     """
     lead = _lead(dataset, source)
     names = [name for name, each in dataset.data_vars.items() if set(lead) <= set(each.dims)]
@@ -136,7 +136,7 @@ def from_dataset(dataset: Any, source: str) -> NamedDraws:
 
 
 def _lead(dataset: Any, source: str) -> tuple[str, ...]:
-    """Return the dimensions of the draws."""
+    """Return the names of the dimensions that index the draws."""
     variables = dataset.data_vars
     options: list[tuple[str, ...]] = [("chain", "draw"), ("draw",)]
     if {"chain", "draw"} <= set(dataset.coords):
@@ -268,5 +268,5 @@ def from_stan_fit(fit: Any) -> NamedDraws:
 
 
 def stan_fit_lengths(fit: Any) -> tuple[int, int]:
-    """Return the numbers of saved warm-up draws and of other draws per chain."""
+    """Return the numbers of saved warm-up draws and other draws per chain."""
     return ceil(fit.num_warmup / fit.num_thin) if fit.save_warmup else 0, ceil(fit.num_samples / fit.num_thin)

@@ -1,4 +1,4 @@
-"""Columns that programs write in addition to the parameters.
+"""Columns that sampling programs write in addition to the parameters.
 
 Tables from known programs are recognized by some of their column names. The other columns contain weights, labels,
 diagnostics, parameters, or values that are ignored, such as the log density of each draw.
@@ -64,8 +64,8 @@ class Program:
     def interpretation(self, names: Collection[str], *, has_weights: bool) -> dict[str, str]:
         """Return the meanings of columns that are not parameters.
 
-        The meaning of an ignored column is empty. If the draws have weights, columns that determine weights are
-        ignored.
+        The meaning of an ignored column is an empty string. If the draws have weights, the columns that would determine
+        weights are ignored.
         """
         found = {name: "" for name in names if name and re.fullmatch(self.ignored, name)}
         known = {name: what for name, what in self.meanings.items() if name in names}
@@ -102,7 +102,7 @@ def key(name: str) -> str:
 def recognized(header: Sequence[str]) -> Program | None:
     """Return the program that wrote a table, or None.
 
-    For nested sampling, the meanings contain the columns that determine the weights.
+    For nested sampling, the meanings include the columns that determine the weights.
     """
     places = {what: [name for name in header if key(name) in keys] for what, keys in _NESTED.items()}
     known = [name for names in places.values() for name in names]
@@ -137,8 +137,8 @@ def nested_weights(columns: Mapping[str, Floats]) -> Floats:
 def live_points(likelihood: Floats, birth: Floats) -> Floats:
     """Return the number of live points at the death of each draw.
 
-    Draw k of the sorted log likelihoods dies after k other draws. The live points are the remaining draws that were
-    born below the likelihood of draw k.
+    If the draws are sorted by log likelihood, draw k dies after k other draws. The live points are the remaining draws
+    that were born below the likelihood of draw k.
     """
     born = np.searchsorted(np.sort(birth), likelihood)
     return np.asarray(born - np.arange(len(likelihood)), dtype=np.float64)

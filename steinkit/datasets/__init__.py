@@ -13,6 +13,6 @@ from pathlib import Path
 def bundled(name: str) -> AbstractContextManager[Path]:
     """Return a context manager for the path of a bundled file.
 
-    It works for any type of installation.
+    The path is valid for any type of installation.
     """
     return resources.as_file(resources.files(__name__) / name)

@@ -1,8 +1,8 @@
-"""Detection of modes that a chain missed and other chains visited.
+"""Detection of modes that one chain missed but other chains visited.
 
-A Stein discrepancy cannot detect a mode that no draw of a chain came near, but draws of other chains may lie in such a
-mode. A draw x of another chain is in a missed mode if two conditions hold. First, the density at x is larger than the
-density at a tenth of the chain's own draws. Second, a valley of the density separates x from y, the nearest comparable
+A Stein discrepancy cannot detect a mode if no draw of the chain is near it, but draws from other chains may lie in this
+mode. A draw x from another chain is in a missed mode if two conditions hold. First, the density at x is larger than the
+density at a tenth of the chain's own draws. Second, a valley in the density separates x from y, the nearest comparable
 draw of the chain. A draw is comparable if its density is at least half of the density at x, or at least the median
 density over the chain's draws. A valley separates x and y if the density on the straight line from x to y falls below
 half of the density at x and below three quarters of the density at y. A log-concave density has no such valley.
@@ -46,7 +46,7 @@ class MissedMode:
 
 
 def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> MissedMode | None:
-    """Search the draws of other chains for a mode that a chain missed.
+    """Search the draws of other chains for a mode that one chain missed.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _cut_off(
 ) -> NDArray[np.bool_]:
     """Return a mask of the points that a valley separates from the chain's draws.
 
-    The comparable draws exclude draws of low density between modes but include draws in a less dense mode.
+    The comparable draws exclude low-density draws between modes but include draws in a less dense mode.
     """
     from scipy.spatial.distance import cdist
 

@@ -77,7 +77,7 @@ class ClassicalSteinDiscrepancy(Measured):
 
     @property
     def test_function(self) -> Floats:
-        """Test function h = g score + g' at the points, an array of shape (n,).
+        """Test function h = g score + g' at each point, as an array of shape (n,).
 
         The mean of h is 0 under the target and equals `lower` over the sample.
         """
@@ -102,11 +102,11 @@ def classical_stein_discrepancy(
     """Compute the classical Stein discrepancy of a one-dimensional sample.
 
     The discrepancy is the largest mean of h = g score + g' over the sample. The maximum is taken over *all* functions g
-    that vanish at the finite bounds of the support, with |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3. The
-    graph Stein discrepancy restricts g only between the points of the sample, so it is never smaller. For some Stein
-    factors, the classical discrepancy is related to the Wasserstein distance. With (1/2, 1/2, 1), the discrepancy
-    equals the distance to the uniform distribution on [0, 1]. With (1, 4, 2), the discrepancy is an upper bound on the
-    distance to the standard normal distribution.
+    that vanish at the finite bounds of the support and satisfy |g| <= c1 and |g'| <= c2, where g' is Lipschitz with
+    constant c3. The graph Stein discrepancy constrains g only at pairs of sample points, so it is never smaller than
+    the classical discrepancy. For some Stein factors, the classical discrepancy is related to the Wasserstein distance.
+    With (1/2, 1/2, 1), the discrepancy equals the distance to the uniform distribution on [0, 1]. With (1, 4, 2), the
+    discrepancy is an upper bound on the distance to the standard normal distribution.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ def classical_stein_discrepancy(
             "use graph_stein_discrepancy"
         )
     order = np.argsort(data.points.points[:, 0])
-    # The units 2^length (near sqrt(c1 / c3)) of the points and 2^height (near c1) of g make the solver and the proof
-    # accurate. The optimum is 2^(length - height) times the optimum in the original units.
+    # For accuracy of the solver and the proof, the unit of the points is 2^length (near sqrt(c1 / c3)), and the unit of
+    # g is 2^height (near c1). The optimum is 2^(length - height) times the optimum in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
     given = (factors.value, factors.gradient, factors.smoothness)

@@ -14,13 +14,13 @@ from steinkit.sample import Floats, Integers
 def add_responses(blocks: Blocks, gains: Floats, value: Floats, order: Integers, responses: Floats) -> None:
     """Add c_i' H^-1 c_k to the lower triangle of `responses` of shape (n, n).
 
-    The factor of the Newton matrix H of a chain is given by `riccati_factorise`. The vector c_i contains the
-    coefficients `value[i]` of gamma and 1 of Gamma at node i, and 0 at other nodes. Node i has the index ``order[i]``
-    in the matrix.
+    The factor of the Newton matrix H of a chain is given by `riccati_factorise`. At node i, the vector c_i contains the
+    coefficient `value[i]` for gamma and the coefficient 1 for Gamma. At the other nodes, its coefficients are 0. Node i
+    has the index ``order[i]`` in the matrix.
 
     The matrix H^-1 is the covariance of a Gauss-Markov chain. The controls of the chain are the optimal feedback plus
     independent noise with variances 1/R. The kernel therefore propagates the covariance of the state and the
-    covariances between the state and c_k for all preceding nodes. The updates contain no cancellation.
+    covariances between the state and c_k for all preceding nodes. The updates are free of cancellation.
     """
     kinds, step, c3 = blocks.kind, blocks.step, blocks.c3
     n = len(kinds)

@@ -1,10 +1,10 @@
 """Readers and writers for CSV and similar text tables.
 
 A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons, tabs
-or blanks. If the separators are not commas, numbers may have decimal commas. The encoding is UTF-8, with or without a
-byte order mark. Lines that begin with ``#`` are comments. After the first row, a comment that contains only numbers is
-an error because it may be a draw. If there is no header, the last comment with one name per column is used as the
-header because `numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see
+or blanks. If the column separator is not a comma, numbers may have decimal commas. The encoding is UTF-8, with or
+without a byte order mark. Lines that begin with ``#`` are comments. After the first row, a comment that contains only
+numbers is an error because it may be a draw. If there is no header, the last comment with one name per column is used
+as the header because `numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see
 `chain_files`), or the columns of a blank-separated table are named x1, x2, and so on. Blank lines are skipped. If there
 is only one column, a blank line between rows is an error because it may be a missing value.
 

@@ -41,7 +41,7 @@ _SETTING = re.compile(r"^\s*(\w+)\s*=\s*(\S+)", re.MULTILINE)
 
 
 def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
-    """Read the draws in a Stan CSV file, without diagnostics such as lp__.
+    """Read the draws from a Stan CSV file, omitting diagnostics such as lp__.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
 
 
 class StanFile(NamedTuple):
-    """Draws in a Stan CSV file, with all columns.
+    """Contents of a Stan CSV file, including all columns.
 
     Attributes
     ----------

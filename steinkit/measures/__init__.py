@@ -145,7 +145,7 @@ def measure_names() -> tuple[str, ...]:
 
 
 def find_measure(name: str) -> Measure:
-    """Return the measure with this name.
+    """Return the measure with the given name.
 
     Raises
     ------

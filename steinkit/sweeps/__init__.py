@@ -1,1 +1,1 @@
-"""Sweeps and tuning, which compare settings of a sampler."""
+"""Sweeps and tuning runs, which compare sampler settings."""

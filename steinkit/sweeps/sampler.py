@@ -56,10 +56,10 @@ class SweptSampler:
         return self.known is None or "seed" in self.known
 
     def require(self, target: Target, options: Setting, seed: int) -> None:
-        """Validate the options; raise UsageError if the sampler rejects them.
+        """Raise UsageError if the sampler rejects the options.
 
         To check the options, a built-in sampler is run for a single draw. User-defined functions are not run because
-        they may be slow. Other exceptions are ignored at this point, and recorded when the cells are run.
+        they may be slow. Other exceptions are ignored at this point and are recorded when the cells are run.
         """
         if taken := {"seed", "chains"} & options.keys():
             raise UsageError(

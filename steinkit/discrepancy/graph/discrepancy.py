@@ -226,7 +226,7 @@ def graph_stein_discrepancy(
 def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
     """Evaluate the operator at the points of the sample.
 
-    The result is None for the Langevin operator.
+    For the Langevin operator, None is returned.
     """
     if operator is None:
         return None
@@ -236,7 +236,7 @@ def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Co
 
 
 def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
-    """Build the graph on the points, and return the graph with its dilation."""
+    """Build the graph on the points and return it with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
         raise UsageError(f"graph must be 'spanner' or 'complete'; got {kind!r}")
     stretch = geometry.checked_dilation(dilation)
@@ -252,8 +252,8 @@ def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> 
 def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool) -> tuple[Floats, Floats]:
     """Convert a Stein function of scaled draws to raw coordinates.
 
-    For z = (x - m) / S, the result is the function of x with the same T g at every point. The Langevin operator in z is
-    the operator with covariance S^2 in x, so the Langevin operator in x has g = S g_z. For other operators, the
+    For z = (x - m) / S, the returned function of x has the same T g at every point. The Langevin operator in z is the
+    operator with covariance S^2 in x, so the Langevin operator in x has g = S g_z. For other operators, the
     coefficients in z are b / S and S^-1 a S^-1, so g = g_z / S.
     """
     if units.kind == "raw":
@@ -265,7 +265,7 @@ def _in_raw_units(g: Floats, slopes: Floats, units: Units, *, is_langevin: bool)
 
 
 class Answers:
-    """Best bounds found so far, per coordinate.
+    """Best bounds found so far for each coordinate.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class Answers:
 
 
 def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: Settings, answers: Answers) -> None:
-    """Solve and certify the coordinates in batches until the time limit.
+    """Solve and certify the coordinates in batches until the time limit is reached.
 
     Raises
     ------

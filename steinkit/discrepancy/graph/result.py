@@ -121,7 +121,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def grad_g(self) -> Floats:
-        """Gradient of g, an array of shape (n, d, d).
+        """Gradient of g, as an array of shape (n, d, d).
 
         The entry ``grad_g[i, j, k]`` is the derivative of g_j in direction k at point i. The array is computed on first
         access because it requires far more memory than the sample in high dimensions.
@@ -135,7 +135,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def _own_slopes(self) -> Floats:
-        """Derivatives of g_j in direction j, an array of shape (n, d)."""
+        """Derivatives of g_j in direction j, as an array of shape (n, d)."""
         dim, directions = self.slopes.shape[1:]
         return self.slopes[:, :, 0] if directions < dim else np.diagonal(self.slopes, axis1=1, axis2=2)
 
@@ -143,8 +143,8 @@ class GraphSteinDiscrepancy(Measured):
     def saturation(self) -> float:
         """Ratio of the discrepancy to its ceiling.
 
-        The ceiling is the sum of q (c1 |s| + c2) over points and coordinates. For a diffusion operator, the ceiling is
-        the sum of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples
+        The ceiling is the sum of q (c1 |s| + c2) over all points and coordinates. For a diffusion operator, the ceiling
+        is the sum of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples
         with draws that are too far apart. The property `is_saturated` distinguishes the two cases.
         """
         if self.coefficients is None:
@@ -189,7 +189,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def drift(self) -> Floats:
-        """Coefficient of g in T_P g at the points, an array of shape (n, d).
+        """Coefficient of g in T_P g at each point, as an array of shape (n, d).
 
         The coefficient is the score, or the drift of the diffusion operator.
         """
@@ -202,7 +202,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def test_function(self) -> Floats:
-        """Test function h = T_P g at the points, an array of shape (n,).
+        """Test function h = T_P g at each point, as an array of shape (n,).
 
         The function is h = <g, score> + div g. For a diffusion operator, h = <g, drift> + <a, grad g>. The mean
         of h is zero under the target and equals `lower` over the sample. The function tends to be positive in regions
@@ -230,9 +230,9 @@ class GraphSteinDiscrepancy(Measured):
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
-        """Direction of the bias per coordinate.
+        """Direction of the bias for each coordinate.
 
-        The direction is a key of `DIRECTIONS`, or "unclear" if moments do not confirm it.
+        The direction is a key of `DIRECTIONS`, or "unclear" if the moments do not confirm it.
         """
         moments = moments_of(self.sample, self.scores, self.bounds)
         known = {} if moments is None else confirmed(*moments)

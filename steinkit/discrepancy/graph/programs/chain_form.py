@@ -29,14 +29,14 @@ far bound, with the rows |gamma| <= c2 t and |gamma + t Gamma| <= c3 t^2/2 at it
 
 **Layout.** Node i of the chain has two variables in [-1, 1]. These variables are (gamma/box, Gamma/c2) at a free start
 of a segment, (chord/c2, e) at a start from a bound, and (a, e) otherwise. The node has five rows with multipliers, for
-gamma/box, Gamma/c2, a, e and chord/c2. At a start from a bound, the row for the residual a is used for the far bound.
-Nonexistent rows are zero.
+gamma/box, Gamma/c2, a, e and chord/c2. If a segment starts from a bound, the row for the residual a is used for the far
+bound. Nonexistent rows are zero.
 
 **Certificate.** For the lower bound, the recursion is evaluated in double-double arithmetic with an error bound, and
 the result is divided by the largest row value. At a far bound, a residual of 1e-16 in gamma may exceed c3 t^2/2 by
 orders of magnitude. The following correction is exact: adding kappa to every a and e adds kappa c3 sum h^2/2 to the
 last gamma and does not change the last Gamma. For the upper bound, let T be the force on the difference gamma' - gamma
-of an edge, and let phi and kappa be the multipliers of the forward and backward rows times h. A dual point satisfies
+of an edge, and let phi and kappa be h times the multipliers of the forward and backward rows. A dual point satisfies
 
     T' = T + (box force) - b_gamma,      phi' = (box force) - b_Gamma - kappa,      kappa = h T - (chord force) - phi.
 
@@ -70,10 +70,10 @@ _NEGLIGIBLE = 1e-12  # excess in the far bound's rows that is corrected by scali
 
 
 class ChainProgram:
-    """Program of a one-dimensional sample as a chain.
+    """Chain program for a one-dimensional sample.
 
     The lengths h and t and the coefficients of the objective are double-doubles. The certificate therefore refers to
-    the program of the given doubles before any rounding.
+    the program defined by the given doubles, before any rounding.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class ChainProgram:
     def upper_bound(self, p: Floats) -> float:
         """Return the cost of the dual point given by multipliers p of shape (5n,).
 
-        The result is at most `trivial`. The cost is rounded up.
+        The cost is capped at `trivial` and rounded up.
         """
         bound = self.costate_bound(p)
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
@@ -331,9 +331,9 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance from a bound to the closest point not on the bound.
+    """Return the distance from a bound to the closest point that is not on it.
 
-    The result is 0 if there is no such point.
+    If there is no such point, the distance is 0.
     """
     away = np.abs(points - bound)
     return float(away[away > 0.0].min()) if away.any() else 0.0

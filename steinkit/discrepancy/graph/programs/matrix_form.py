@@ -1,4 +1,4 @@
-"""Linear program of one coordinate in matrix form, and its certificate.
+"""Linear program for one coordinate in matrix form, with its certificate.
 
 A program can be written in several forms with different variables and multipliers. The forms are the matrix form in the
 values and gradients of g, the matrix form in variables relative to nearby points (`relative_form`), and the chain form
@@ -14,10 +14,11 @@ For the program max b'y subject to |A y| <= r and |y| <= u, the certificate cons
 The proof is as follows. For feasible y, b'y = p'A y + (b - A'p)'y <= r'|p| + u'|b - A'p|. In addition, y divided by the
 maximum is feasible.
 
-The bounds refer to the program of the given data. Rounding changes the entries of A, which are differences of doubles,
-by at most 2^-53 relative to their size. The relative change in the boxes is a few times larger, and b and r change by
-their stored errors. A computed sum of k products differs from the exact sum by at most (k + 3) 2^-53 times the sum of
-the magnitudes of the products, up to higher-order terms. The bracket [0, u'|b|] does not require a candidate.
+The bounds refer to the program defined by the given data. Rounding changes the entries of A, which are differences of
+doubles, by at most 2^-53 relative to their size. The relative change in the boxes is a few times larger, and b and r
+change by their stored errors. A computed sum of k products differs from the exact sum by at most (k + 3) 2^-53 times
+the sum of the magnitudes of the products, up to higher-order terms. The bracket [0, u'|b|] does not require a
+candidate.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ OUTWARD = 1.0 + 2.0**-49
 
 
 class Form(Protocol):
-    """Linear program of one coordinate, in any form."""
+    """Linear program for one coordinate, in any form."""
 
     def lower_bound(self, y: Floats, /) -> tuple[float, Floats]:
         """Return a lower bound and a feasible multiple of y, or zeros."""
 
     def upper_bound(self, p: Floats, /) -> float:
-        """Return the smaller of the trivial bound and the bound from multipliers p."""
+        """Return the smaller of the trivial bound and the bound given by multipliers p."""
 
     def stein_function(self, y: Floats, /) -> tuple[Floats, Floats]:
-        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d)."""
+        """Convert variables to g_j, of shape (n,), and its gradient, of shape (n, d)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Certificate:
 
 
 def certify(program: Form, y: Floats, p: Floats) -> Certificate:
-    """Compute bounds on the optimum of a program from any candidate.
+    """Compute bounds on a program's optimum from any candidate solution.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ class CoordinateProgram:
         )
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d)."""
+        """Convert variables to g_j, of shape (n,), and its gradient, of shape (n, d)."""
         values = y.reshape(-1, self.n_points)
         return values[0], values[1:].T
 
@@ -154,7 +155,7 @@ class CoordinateProgram:
     def lower_bound(self, y: Floats) -> tuple[float, Floats]:
         """Return b'y / max(1, |A y|/r, |y|/u) and the scaled y.
 
-        The bound is rounded down. Both results are zero if the bound is not positive.
+        The bound is rounded down. Both returned values are zero if the bound is not positive.
         """
         outside = _largest_ratio(np.abs(y), self.box)
         if outside > 1.0:  # scaling the vector into the box first prevents overflow below
@@ -175,7 +176,7 @@ class CoordinateProgram:
 
         The bound is rounded up.
 
-        The result is infinite if both bounds are NaN.
+        If both bounds are NaN, the returned bound is infinite.
         """
         trivial = _dot(self.box, np.abs(self.objective) + self.objective_error)
         combined = self.matrix.T @ p
@@ -195,7 +196,7 @@ class CoordinateProgram:
 def power_of_two(size: Floats) -> Floats:
     """Return, for each number, the largest power of two that does not exceed it.
 
-    The result for zero is 1.
+    Zeros are mapped to 1.
     """
     return np.where(size > 0.0, np.ldexp(0.5, np.frexp(size)[1]), 1.0)
 
@@ -203,7 +204,7 @@ def power_of_two(size: Floats) -> Floats:
 def _largest_ratio(values: Floats, limits: Floats) -> float:
     """Return the maximum of values / limits, with 0/0 = 0.
 
-    The result is infinite for NaN, or for a positive value with limit zero.
+    The maximum is infinite if a value is NaN or if a positive value has limit zero.
     """
     if not values.size:
         return 0.0

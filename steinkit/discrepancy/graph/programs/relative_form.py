@@ -1,16 +1,16 @@
 """Stein programs in relative variables that preserve precision.
 
-If points nearly coincide, rounding errors matter: the Taylor rows of an edge of length D allow an error of c3 D^2/2 in
-gamma. For D = 1e-6, this error is smaller than the rounding error in gamma, and no method that uses the variable gamma
-can close the bracket. Therefore, a point i that is close to another point k, its parent, is described by the difference
-of two affine functions. With
+When points nearly coincide, rounding errors matter: the Taylor rows of an edge of length D allow an error of c3 D^2/2
+in gamma. For D = 1e-6, this error is smaller than the rounding error in gamma, and no method that uses the variable
+gamma can close the bracket. Therefore, a point i that is close to another point k, its parent, is described by the
+difference of two affine functions. With
 
     F_i(x) = gamma_i + <Gamma_i, x - x_i>,      F_i(x) = F_k(x) + w_i + <V_i, x - x_i>,
 
-the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent, which is called a root, has w_i =
-gamma_i and V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors
-a. In the following rows, the terms w of common ancestors cancel, and in the last two rows, the terms V of common
-ancestors also cancel:
+the variables of i are w_i and V_i = Gamma_i - Gamma_k. A point without a parent, called a root, has w_i = gamma_i and
+V_i = Gamma_i. The parents form a forest, so F_i is the sum of w_a + <V_a, x - x_a> over i and its ancestors a. In the
+following rows, the terms w of common ancestors cancel, and in the last two rows, the terms V of common ancestors also
+cancel:
 
     gamma_i - gamma_l = F_i(x_i) - F_l(x_l),
     gamma_i - gamma_l - <Gamma_l, x_i - x_l> = F_i(x_i) - F_l(x_i),
@@ -26,10 +26,10 @@ These boxes are redundant but tell the solver the scale of the variables. The pr
 program. Rows and variables are scaled by powers of two to obtain radii and boxes between 1 and 2. This scaling is
 exact.
 
-If a root is at a small distance s from a finite bound of the coordinate, the variables of the root are relative to the
-projection of the root onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i
-Gamma_ij with the signed distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other
-constraints from the bound remain rows, or boxes for V_i.
+If a root is at a small distance s from a finite bound of the coordinate, the variables of the root are relative to its
+projection onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i Gamma_ij with the
+signed distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints from the
+bound remain rows, or boxes for V_i.
 
 The forest reflects the length scales of the sample. There are five levels, which decrease from 1e-3 by factors of 1000.
 At each level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point
@@ -80,9 +80,9 @@ class Forest:
 
     @cached_property
     def lineage(self) -> Integers:
-        """Each point and its ancestors, an array of shape (n, depth).
+        """Each point and its ancestors, as an array of shape (n, depth).
 
-        A row contains the point, its parent, its grandparent and so on, followed by -1.
+        Each row contains the point, its parent, its grandparent and so on, followed by -1.
         """
         columns = [np.arange(len(self.parent))]
         while (columns[-1] >= 0).any():
@@ -92,7 +92,7 @@ class Forest:
 
 @dataclass(frozen=True, eq=False)
 class RelativeProgram(CoordinateProgram):
-    """Program of one coordinate in relative variables.
+    """Program for one coordinate, expressed in relative variables.
 
     Attributes
     ----------
@@ -109,9 +109,9 @@ class RelativeProgram(CoordinateProgram):
     forest: Forest
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
-        """Convert variables to g_j of shape (n,) and its gradient of shape (n, d).
+        """Convert variables to g_j, of shape (n,), and its gradient, of shape (n, d).
 
-        Both results are rounded to double precision.
+        Both arrays are rounded to double precision.
         """
         w, *V = (y * self.units).reshape(-1, self.n_points)
         slopes = np.column_stack(V)
@@ -126,7 +126,7 @@ class RelativeProgram(CoordinateProgram):
 
 @dataclass(frozen=True, eq=False)
 class RelativeForm:
-    """Programs of coordinates that share a forest."""
+    """Programs for coordinates that share a forest."""
 
     program: SteinProgram
     forest: Forest
@@ -173,7 +173,7 @@ class RelativeForm:
         )
 
     def _boxes(self) -> Floats:
-        """Return boxes of shape (d + 1, n) that ignore bounds of the support."""
+        """Return boxes of shape (d + 1, n) that ignore the bounds of the support."""
         c, child = self.program.factors, self.forest.parent >= 0
         # this is a sum of lengths
         reach = self.forest.reach * (1.0 + _ROUNDING + 4.0 * self.program.n_points * UNIT_ROUNDOFF)
@@ -186,7 +186,7 @@ class RelativeForm:
         """Return the objective and its error bounds, each of shape (n (d + 1),).
 
         The terms of a point are added to the coefficients of the point and of all its ancestors. Double-double
-        arithmetic is used because large terms of close points may cancel.
+        arithmetic is used because large terms for nearby points may cancel.
         """
         n, dim = self.program.n_points, self.program.dim
         high, low = (part.reshape(dim + 1, n) for part in self.program.objective(j))
@@ -206,7 +206,7 @@ class RelativeForm:
         return total, double_double.error_of_high((total, rest), sizes)
 
     def _add_edges(self, rows: Rows, i: Integers, k: Integers, distance: Floats) -> None:
-        """Add the rows of the edges (i, k) that can bind."""
+        """Add the rows that can bind for the edges (i, k)."""
         points, c = self.program.points, self.program.factors
         near = self.program.nearer(distance, c.value_reach)
         rows.add(c.gradient * distance[near], self._value_difference(i[near], k[near]))
@@ -276,7 +276,7 @@ class RelativeForm:
         return terms
 
     def _slope(self, i: Integers, coordinate: int) -> Terms:
-        """Return the terms of one coordinate of Gamma_i."""
+        """Return the terms for one coordinate of Gamma_i."""
         return _slopes(self.forest.lineage[i], coordinate, self.program.n_points, 1.0)
 
     def _sum(self, ancestors: Integers, at: Floats, sign: float) -> Terms:
@@ -293,7 +293,7 @@ class RelativeForm:
 
 @dataclass(frozen=True, eq=False)
 class OwnForm:
-    """One-dimensional form of a coordinate of a loose program."""
+    """One-dimensional form of a single coordinate in a loose program."""
 
     form: SteinProgram | RelativeForm
 

@@ -1,13 +1,13 @@
 """Solver `chain`, an interior point method for one dimension.
 
 The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
-almost everywhere. Among a million edges, only a few thousand have controls that differ from the controls of the
-preceding edge. Therefore, blocks of neighboring edges share their controls, as in the move blocking of optimal control.
-The restricted program is again a chain program, with a few thousand nodes. The solution of the restricted program
-satisfies all rows of the full program except possibly the rows of nodes inside blocks, which are omitted. The
-multipliers of the boxes determine a dual point of the full program through the costate recursion, with forces phi and
-kappa on the controls of every edge. Sharing controls widens the bracket only where forces of both signs occur in a
-block. With w = c3 h/2, and if no omitted row is violated,
+almost everywhere. Among a million edges, only a few thousand have controls that differ from those of the preceding
+edge. Therefore, blocks of neighboring edges share their controls, as in move blocking in optimal control. The
+restricted program is again a chain program, with a few thousand nodes. The solution of the restricted program satisfies
+all rows of the full program except possibly the omitted rows of nodes inside blocks. The multipliers of the boxes
+determine a dual point of the full program through the costate recursion, with forces phi and kappa on the controls of
+every edge. Sharing controls widens the bracket only where forces of both signs occur in a block. Let w = c3 h/2. If no
+omitted row is violated,
 
     upper bound - optimum of the restricted program = sum over blocks of  sum w |f| - |sum w f|,   f = phi, kappa.
 
@@ -15,10 +15,10 @@ The blocks with the largest terms and the blocks with violated rows are split un
 narrow enough. This method is known as column aggregation with error bounds [1]_. If the sample is small or too many
 blocks are required, every edge has its own controls.
 
-The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by
-length. For the rows of an edge, the target products omega mu are proportional to h. For the rows of a node, they are
-proportional to the mean h of the two adjacent edges. The central path then approximates the central path of the
-continuous problem, and the number of iterations is nearly independent of n.
+The Newton systems are solved by a Riccati recursion, so an iteration takes O(n) time. The barrier is weighted by edge
+length. For the rows of an edge, the target products omega mu are proportional to h. For the rows of a node, these
+products are proportional to the mean h of the two adjacent edges. The central path then approximates the central path
+of the continuous problem, and the number of iterations is nearly independent of n.
 
 References
 ----------
@@ -61,7 +61,7 @@ _NO_FORCES = np.empty(0)
 _SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
 _RESOLVED = 1e-13  # relative precision of the far bound's row in double precision, in units of the largest gamma there
 _MANY = 1000  # smallest number of points per requested digit for which blocks are used
-_FIRST_BLOCKS = 100  # number of initial blocks of equal length, and of equal number of points
+_FIRST_BLOCKS = 100  # number of initial blocks with equal lengths, and with equal numbers of points
 _PARTS = 8  # number of parts into which a block is split
 _MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
@@ -124,7 +124,7 @@ class ChainSystem:
         self._gains, self._feed = np.zeros(GAINS * n), np.empty(2 * n)
 
     def factorise(self, weights: Floats) -> None:
-        """Factorize by a backward Riccati recursion."""
+        """Factorize the Newton matrix by a backward Riccati recursion."""
         riccati_factorise(self.blocks, weights, self._gains)
 
     def step(self, force: Floats, change: Floats) -> None:
@@ -155,7 +155,7 @@ class ChainSystem:
         return self._rounded._replace(**{name: getattr(self._rounded, name) / self.scale for name in weights})
 
     def solve(self, settings: Settings) -> interior_point.Solution:
-        """Solve the program to the tolerance if possible."""
+        """Solve the program to within the tolerance if possible."""
         return interior_point.solve(self, settings, _CORRECTORS)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -229,7 +229,7 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
 def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candidate | None:
     """Solve the program with controls that are shared within blocks.
 
-    The result is None if too many blocks are required.
+    Return None if too many blocks are required.
     """
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
@@ -287,7 +287,7 @@ class AggregatedSystem(ChainSystem):
         super().__init__(self.short, progress, lag=shears[1], push=weights[2:])
 
     def upper_bound(self, multipliers: Floats) -> float:
-        """Return an upper bound on the restricted optimum, for the stopping rule."""
+        """Return the upper bound on the restricted optimum for the stopping rule."""
         return float(blocks_bound(self.blocks, multipliers))
 
 
@@ -314,7 +314,7 @@ class _Unfolded:
     def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
         """Set y and p, and return the relative width of the resulting bracket.
 
-        The width is not rounded outwards.
+        The width is not rounded outward.
         """
         self.p[self._ends] = 0.0
         self._ends = ends = system.ends
@@ -345,7 +345,7 @@ def _sizes(ends: Integers) -> Integers:
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _first_ends(chain: Chain) -> Integers:
-    """Return the ends of the initial blocks, which have few nodes and are short."""
+    """Return the ends of the initial blocks, which are short and have few nodes."""
     n = len(chain.kind)
     is_end = np.zeros(n, dtype=bool)
     count = max(1, n // _FIRST_BLOCKS)
@@ -361,6 +361,6 @@ def _first_ends(chain: Chain) -> Integers:
 
 
 def _split(ends: Integers, split: NDArray[np.bool_]) -> Integers:
-    """Return the ends after splitting some blocks into equal parts."""
+    """Return the block ends after splitting some blocks into equal parts."""
     last, size = ends[split], _sizes(ends)[split]
     return np.unique(np.concatenate([ends, *(last - size * part // _PARTS for part in range(1, _PARTS))]))

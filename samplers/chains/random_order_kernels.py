@@ -70,7 +70,7 @@ def below(bits: Any, bound: int) -> int:
 
 @array_kernel
 def begin_order(tables: NDArray[np.uint16], key: Any, number: int) -> None:
-    """Generate the random tables of an order as an array of shape (6, side).
+    """Generate random tables for an order as an array of shape (6, side).
 
     The width ``side`` is 0 for orders that are shuffled in place.
     """

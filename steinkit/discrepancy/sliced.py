@@ -283,7 +283,7 @@ class SlicedSteinDiscrepancy(Bracketed):
 
     @cached_property
     def regions(self) -> Floats:
-        """Means of h over three regions of each coordinate, an array of shape (d, 3).
+        """Array of shape (d, 3) with the mean of h over three regions per coordinate.
 
         The regions are the lowest quarter, the middle half and the highest quarter of the draws.
         """

@@ -147,7 +147,7 @@ def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Cal
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 
         Each pair adds w_j k0(x_i, x_j) to sums[i] and w_i k0(x_i, x_j) to sums[j]. Each block of points is processed
-        for all rows before the next block, and is therefore read from memory only once.
+        for all rows before the next block and is therefore read from memory only once.
         """
         assert edition >= 0  # this variable identifies the code of `radial`
         n = form[0].shape[1]

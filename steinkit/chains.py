@@ -70,7 +70,7 @@ _MIXED = 1.01  # largest R-hat for chains that are considered mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size for chains that are considered mixed
 _FEWEST = 4  # smallest number of draws per chain for which half chains have a variance
 _TAILS = (0.05, 0.95)
-_STILL = 1e-15  # scaled draws with a smaller range are treated as constant
+_STILL = 1e-15  # scaled draws with a smaller range than this are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
 _AT_ONCE = 2**20  # number of values processed together
 
@@ -164,7 +164,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def tail_ess(self) -> Floats:
-        """Smaller of the effective sample sizes of the two tail indicators."""
+        """Smaller effective sample size of the two tail indicators."""
         return self._of_coordinates(tail_effective_size)
 
     @cached_property
@@ -213,7 +213,7 @@ class ChainDiagnostics(Measurement):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Empty dict because the diagnostics are computed on first access."""
+        """Empty dict because the diagnostics are computed only on first access."""
         return {}
 
     @property
@@ -351,7 +351,7 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
 
 
 def _moments(points: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Return weighted means and sds; with equal weights, variances are unbiased."""
+    """Return weighted means and sds, with unbiased variances for equal weights."""
     mean = p @ points
     freedom = 1.0 - float(p @ p)
     if not freedom > 0.0:
@@ -378,7 +378,7 @@ def bulk_effective_size(chains: Floats) -> Floats:
 
 
 def tail_effective_size(chains: Floats) -> Floats:
-    """Return the smaller of the effective sample sizes of the two tail indicators."""
+    """Return the smaller effective sample size of the two tail indicators."""
     low, high = np.quantile(chains, _TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 
@@ -515,7 +515,7 @@ def _normal_scores(halves: Floats) -> Floats:
 
 
 def _mean_ranks(draws: Floats) -> Floats:
-    """Return ranks in each row, counted from 1; tied draws get their mean rank."""
+    """Return the ranks within each row, counted from 1; ties get the mean rank."""
     order = np.argsort(draws, axis=1)
     ordered = np.take_along_axis(draws, order, axis=1)
     differs = np.diff(ordered, axis=1) != 0.0

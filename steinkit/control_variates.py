@@ -26,7 +26,7 @@ from steinkit.target import Seed
 
 _STEP = 1e-4  # step of the central differences, relative to the sds of the draws or their distances from the mean
 _GATHERED_FLOATS = 1 << 20  # number of data values gathered at once
-_LARGE = 300  # largest dimension for the second-order expansion; it requires 2 d passes over the data
+_LARGE = 300  # largest dimension for the second-order expansion, which requires 2 d passes over the data
 _WARN, _REFUSE = 0.1, 0.5  # noise as a fraction of a score's variance: thresholds for a warning and for an error
 
 

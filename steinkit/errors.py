@@ -252,7 +252,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         )
 
     def keep(self, **arrays: Any) -> None:
-        """Save the evidence and the given arrays (once) to the temporary folder.
+        """Save the evidence and the given arrays to the temporary folder (only once).
 
         Parameters
         ----------

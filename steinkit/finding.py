@@ -17,7 +17,7 @@ _OPPOSITE = {"too low": "too high", "too high": "too low", "too narrow": "too wi
 
 
 class Kind(StrEnum):
-    """Aspect of the distribution that is biased."""
+    """Biased aspect of the distribution."""
 
     LOCATION = "location"
     SCALE = "scale"

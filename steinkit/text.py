@@ -69,7 +69,7 @@ def standard_errors(z: float) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """Return a number and a noun; the noun is plural unless the number is 1."""
+    """Return a number and a noun, which is plural unless the number is 1."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 

@@ -243,7 +243,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
 
 
 def failure(chain: int, step: int, text: str) -> InputError:
-    """Return an error for a chain and a step, both counted from 0."""
+    """Return an error that names the chain and the step, both counted from 0."""
     return InputError(f"chain {chain + 1}, step {step + 1}: {text}")
 
 
@@ -293,13 +293,13 @@ def require_support(model: PosteriorModel, states: Floats, chains: Sequence[int]
 
 
 def require_start(values: Floats, states: Floats, what: str, advice: str) -> None:
-    """Raise InputError if a value at an initial state is not finite."""
+    """Raise InputError if the value at any initial state is not finite."""
     for k in np.flatnonzero(~np.isfinite(values)).tolist():
         raise InputError(f"chain {k + 1} cannot start at {show_state(states[k])}: {what} is {values[k]}; {advice}")
 
 
 def require_numbers(values: Floats, chains: Array, steps: Array, proposed: Floats, what: str) -> None:
-    """Raise InputError if a value at a proposal is NaN or plus infinity."""
+    """Raise InputError if the value at any proposal is NaN or plus infinity."""
     if not math.isfinite(np.add.reduce(values)) and not (values < np.inf).all():
         bad = int(np.flatnonzero(~(values < np.inf))[0])
         raise not_a_number(int(chains[bad]), int(steps[bad]), what, values[bad], proposed[bad])
@@ -312,7 +312,7 @@ def not_a_number(chain: int, step: int, what: str, value: float, proposed: Float
 
 
 def lost(chain: int, proposals: int, state: Floats) -> InputError:
-    """Return the error for many consecutive proposals outside the support."""
+    """Return the error raised after many consecutive proposals outside the support."""
     return InputError(
         f"chain {chain + 1}: the last {proposals} proposals from {show_state(state)} were outside the support; use a "
         "smaller proposal scale or step, or another start"

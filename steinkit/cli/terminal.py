@@ -106,7 +106,7 @@ def apart_from_results() -> contextlib.AbstractContextManager[object]:
 
 
 def on_terminal() -> bool:
-    """Return True if standard error is a terminal."""
+    """Return True if the standard error stream is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

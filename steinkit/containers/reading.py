@@ -181,7 +181,7 @@ def require_dims(dims: Sequence[str] | None) -> tuple[str, ...] | None:
 def as_array(draws: Any, what: str) -> NDArray[Any]:
     """Convert draws to an array, keeping the mask if there is one.
 
-    ``what`` is the plural name of the draws in messages.
+    ``what`` is the plural noun for the draws in messages.
     """
     if isinstance(draws, list | tuple):  # NumPy discards masks when it joins arrays
         require_unmasked(draws, what)
@@ -212,7 +212,7 @@ def as_array(draws: Any, what: str) -> NDArray[Any]:
 def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
     """Convert an array of draws to a sample.
 
-    By default, the array has shape (n,), (n, d) or (chains, draws, d). ``dims`` specifies other leading axes.
+    By default, the array has shape (n,), (n, d) or (chains, draws, d). Other leading axes are specified by ``dims``.
 
     Raises
     ------

@@ -106,7 +106,7 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
     ratios = log_p[prepared.points.inverse] - given.log_q
     weights, k = np.full(len(given), 1.0 / len(given)), -math.inf
     if np.ptp(ratios) > _EQUAL:
-        log_weights, k = arviz.psislw(-ratios)  # the argument is a log likelihood, as in leave-one-out CV
+        log_weights, k = arviz.psislw(-ratios)  # the argument is a log likelihood, as in leave-one-out cross-validation
         weights = np.exp(log_weights)
     points = prepared.points.points[prepared.points.inverse]
     mean = weights @ points

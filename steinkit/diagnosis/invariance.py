@@ -78,14 +78,14 @@ _CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is be
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
 _FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call when autocorrelation times are computed
-_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and number of moved draws
+_MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and the number of moved draws
 _SECONDS = 10.0  # default time limit for evaluating the density
-_PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the limit
+_PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the time limit
 _PROBED, _MANY = 64, 16  # number of draws used to time the density, and the factor for a second measurement
 _SHARE_OF_PROBES = 0.1  # largest fraction of the time limit for the second measurement
 _EDGE = 0.005  # the support has an edge if more than this fraction of small moves ends at zero density
 _STUCK = 0.02  # acceptance rate below which the test is omitted
-_PROBED_FOR_EDGE = 200  # number of draws that are moved once to detect an edge if the test is omitted
+_PROBED_FOR_EDGE = 200  # number of draws that are moved once to detect an edge when the test is omitted
 _QUADRATURE = 0.1  # largest error of a log ratio
 
 
@@ -270,7 +270,7 @@ def invariance_of(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
         known, n = prepared.target.has_log_density, len(cloud.points)
         state = State(cloud.points, prepared.target.log_density(cloud.points) if known else np.zeros(n))
         if not np.isfinite(state.log_density).all():
-            prepared.target.log_density_of_draws(prepared.given.points)  # raises an error that names the draw
+            prepared.target.log_density_of_draws(prepared.given.points)  # raises an error that identifies the draw
         try:
             found = _analysed(cloud, density, state, generator_from(rng))
         except InputError as error:  # the score is known only at the draws

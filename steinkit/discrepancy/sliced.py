@@ -200,7 +200,7 @@ def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple
     chord = np.diff(phi) / step
     turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
     cubic, square = turn / step, (chord - slope[:-1]) / step - turn
-    order = np.argsort(u)  # searches for sorted values are faster
+    order = np.argsort(u)  # lookups are faster in sorted order
     at = np.empty(len(u), dtype=np.int64)
     at[order] = np.searchsorted(nodes[1:-1], u[order], side="right")
     s, first, second, third = u - nodes[at], slope[at], square[at], cubic[at]
@@ -434,7 +434,7 @@ def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
 
 
 def _too_many(means: Floats, term: Term) -> str:
-    """Name the regions where h is large and the regions where h is negative."""
+    """Name the regions where h is large and those where h is negative."""
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
     return f"there are probably too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

@@ -15,7 +15,7 @@ Bonferroni correction for the number of directions.
 
 **Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from the slope between nodes, so
 exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
-interval of numbers that round to this value. The score is not changed. The resulting error is of the order of the
+interval of numbers that round to this value. The score is left unchanged. The resulting error is of the order of the
 squared rounding unit divided by twelve.
 
 The test detects errors in shape that moments do not detect. The test does not detect incorrect mode weights because

@@ -60,7 +60,7 @@ class Quantities:
 
     @classmethod
     def of(cls, sample: ScoredSample, functions: Functions) -> Quantities:
-        """Evaluate functions of the draws and check that biases can be estimated.
+        """Evaluate functions of the draws, and check that their biases can be estimated.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Quantities:
         return replace(found, mean=centre + scale * found.mean, sd=scale * found.sd)
 
     def stein_features(self) -> Floats | None:
-        """Return the richest feature set at the draws as an array of shape (n, k).
+        """Evaluate the richest feature set at the draws as an array of shape (n, k).
 
         Returns None if there are too few draws.
         """
@@ -196,7 +196,7 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:
-    """Evaluate functions at draws, and raise InputError if a value is not finite."""
+    """Evaluate functions at the draws; raise InputError if a value is not finite."""
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"
@@ -209,7 +209,7 @@ def function_values(functions: Functions, points: Floats) -> Floats:
 
 
 def varying(functions: Functions, points: Floats) -> tuple[Functions, tuple[str, ...]]:
-    """Return the functions that vary over the draws, and a note about the others."""
+    """Return the functions that vary across draws, and a note about the others."""
     values = function_values(functions, points)
     constant = [name for name, column in zip(functions, values.T, strict=True) if (column == column[0]).all()]
     left_out = (f"{listed(constant)} is constant in the draws, so the bias cannot be estimated",) if constant else ()

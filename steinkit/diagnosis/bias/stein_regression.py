@@ -125,7 +125,7 @@ class Operand:
 
     @classmethod
     def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
-        """Convert raw draws to standard units, by default their standard deviations."""
+        """Convert raw draws to standard units (by default, their standard deviations)."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
         points, drift, diffusion = standardised(draws, units, bounds)
         return cls(
@@ -611,7 +611,7 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
 
 
 def standard_errors(draws: Draws, influence: Floats) -> Floats:
-    """Return the standard errors of the means of centered functions."""
+    """Return the standard error of the mean of each centered function."""
     squares = np.sqrt((draws.shares**2) @ influence**2)
     times = [
         draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))

@@ -434,7 +434,7 @@ def _numbers(sample: Sample) -> Integers:
 def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Floats:
     """Return features f of shape (2 d, n) for the kernel sum_f f(x) f(y).
 
-    The shape is (0, n) if the weight of the moments is 0.
+    The shape is (0, n) if the moment weight is 0.
     """
     dim = len(stein.points)
     if moment_weight == 0.0:

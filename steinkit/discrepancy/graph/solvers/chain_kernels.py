@@ -89,7 +89,7 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
 def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     """Set `gains` of shape (8n,) from the row weights of shape (5n,).
 
-    A free start stores P, r and s. A start from a bound stores the inverse of P r^2 + s.
+    For a free start, P, r and s are stored. For a start from a bound, the inverse of P r^2 + s is stored.
     """
     kinds, step, lag, box, _, c2, c3, far, far_radius = blocks
     per_square, is_lagged = 1.0 / (c2 * c2), len(lag) > 0

@@ -184,7 +184,7 @@ class Target:
 
     @property
     def cdf_accuracy(self) -> float:
-        """Error of F and relative error of the integrals of F in Wasserstein brackets.
+        """Error in F and relative error in its integrals, used in Wasserstein brackets.
 
         The error of the integrals is relative to E|X - x|. The errors were measured for built-in families and are
         assumed for user functions.

@@ -139,7 +139,7 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if a missing bound of the support is close to the draws."""
+    """Raise InputError if the support has an undeclared edge close to the draws."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):

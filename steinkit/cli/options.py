@@ -23,7 +23,7 @@ from steinkit.text import alternatives
 
 Decorator: TypeAlias = Callable[[Any], Any]
 Options: TypeAlias = Mapping[str, Any]
-"""Options of a command by name, as passed by click."""
+"""Command options by name, as passed by click."""
 
 _SETTINGS = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 100}
 _NAMED_TAKERS = 3  # maximum number of measures listed in the help text of a setting
@@ -112,7 +112,7 @@ def _complete_target(context: click.Context, parameter: click.Parameter, word: s
     from steinkit.targets import target_table
 
     names = [CompletionItem(name, help=summary) for name, _, summary in target_table() if name.startswith(word)]
-    return [CompletionItem(word, type="file"), *names]  # bash omits any items before files
+    return [CompletionItem(word, type="file"), *names]  # bash omits all items that precede files
 
 
 def target_options(*, required: bool = False) -> Decorator:
@@ -165,7 +165,7 @@ measure_option = option(
 
 
 def measure_options(*, of_solver: bool = False) -> Decorator:
-    """Declare settings of the measures: solver settings, or all others."""
+    """Declare options for the solver settings or for all other measure settings."""
     chosen = [name for name, each in all_options().items() if each.help and each.of_solver == of_solver]
     return setting_options(*chosen, names_measures=True)
 
@@ -201,7 +201,7 @@ def flag_of(name: str) -> str:
 sample_options = combined(_files, option_group("Input", _input_options))
 """The argument FILE, the options for reading files, ``--target`` and ``-p``."""
 bounded_sample_options = combined(_files, option_group("Input", _input_options, setting_options("bounds")))
-"""The same arguments and options, plus ``--bounds``."""
+"""The arguments and options of `sample_options`, plus ``--bounds``."""
 seed_option = option("--seed", type=_WHOLE, metavar="S", default=0, help="Random seed.")
 """Option ``--seed``."""
 max_seconds_option = option("--max-seconds", type=float, metavar="S", help="Stop with exit code 4 after S seconds.")

@@ -203,7 +203,8 @@ class _Fields:
     def means(self, kind: BoundedKind) -> tuple[Floats, Floats, Integers, Integers]:
         """Return the means and variances of the features of one kind.
 
-        The variances assume independent draws. The function also returns the coordinates of the features.
+        The variances are computed as if the draws were independent. The function also returns the coordinates of the
+        features.
         """
         dim, n = self.centred.shape
         total, cross, square = (np.zeros(dim if kind in _OWN else (dim, dim)) for _ in range(3))

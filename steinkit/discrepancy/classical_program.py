@@ -100,7 +100,8 @@ class ClassicalProgram:
     def matrices(self) -> tuple[sparse.csr_array, sparse.csr_array, sparse.csr_array]:
         """Matrices D, M and E of shape (gaps, n).
 
-        The matrices map to gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma for each gap.
+        The products D gamma, M Gamma and E Gamma are gamma' - gamma, (Gamma + Gamma') / 2 and Gamma' - Gamma for each
+        gap.
         """
         at_point = sparse.eye_array(len(self.points), format="csr")
         left, right = at_point[self.inner], at_point[self.inner + 1]

@@ -35,7 +35,7 @@ Settings = Mapping[str, Any]
 
 LEVEL = 0.01
 """Default level. Samples with smaller p-values are rejected."""
-_REFERENCE_TOLERANCE = 1e-3  # variation among exact samples is much larger
+_REFERENCE_TOLERANCE = 1e-3  # the variation among exact samples is much larger
 
 
 class Judgement(NamedTuple):
@@ -323,7 +323,7 @@ def _reference(
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
     shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)
-    if units is not None:  # exact samples also use their own units if the sample does
+    if units is not None:  # exact samples use their own units if the sample does
         shared["units"] = "own" if units.kind == "own" else units
     take = partial(take_measure, measured[0].measure, settings=shared)
     progress = settings.get("progress", False)

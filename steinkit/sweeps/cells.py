@@ -1,4 +1,4 @@
-"""Cells of a sweep, which contain the measures of one chain."""
+"""Cells of a sweep, each of them with the measures of one chain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[int, int]  # index of the setting, and seed
 
 
 class Record:
-    """Base class of dataclasses that can be written as JSON."""
+    """Base class for dataclasses that can be written as JSON."""
 
     def to_dict(self) -> Setting:
         """Return the fields as JSON values, with null for infinite and unknown values.

@@ -26,7 +26,7 @@ _RESOURCES = {"budget": "likelihood evaluations at individual data points", "dra
 
 @dataclass(frozen=True)
 class Failure(Record):
-    """Cells with one setting that failed for the same reason."""
+    """Cells that share a setting and failed for the same reason."""
 
     settings: Setting
     seeds: tuple[int, ...]
@@ -35,7 +35,7 @@ class Failure(Record):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Chosen(Result):
-    """Base class of results with a chosen setting."""
+    """Base class for results that include a chosen setting."""
 
     seeds: tuple[int, ...]
     configuration: Configuration

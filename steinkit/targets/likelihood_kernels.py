@@ -1,7 +1,7 @@
 """Compiled terms of the logistic regression and mixture posteriors.
 
 The formulas are given in `LogisticRegression` and `MixturePosterior`. The interface is described in
-`steinkit.compiled_terms`. Exponentials and logarithms are computed from polynomials, which compile to vector
+`steinkit.compiled_terms`. Exponentials and logarithms are approximated by polynomials that compile to vector
 instructions:
 
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
@@ -9,8 +9,8 @@ instructions:
 
 Q and A are the minimax polynomials of degree nine for these ranges. The coefficients were computed by the Remez
 algorithm with sixty digits. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most
-1.4e-18. The results have errors of one or two units in the last place. These polynomials give the following functions
-without overflow:
+1.4e-18. The results have errors of one or two units in the last place. The following functions are computed from these
+polynomials without overflow:
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 

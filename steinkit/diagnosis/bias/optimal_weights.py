@@ -1,4 +1,4 @@
-"""Weights of draws that minimize a Stein discrepancy.
+"""Draw weights that minimize a Stein discrepancy.
 
 In one dimension, the discrepancy is the graph Stein discrepancy by default. In higher dimensions, the default is the
 sum of slices and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the
@@ -9,7 +9,7 @@ is the largest mean of
 
 where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
 the marginal distribution of z_j. With t_j instead, slices of strongly dependent coordinates would be noisy. If
-coordinate k has bounds, C_jk is replaced by 0 for k != j, because the vector field must vanish at the bounds. The
+coordinate k has bounds, C_jk is replaced by 0 for k != j because the vector field must vanish at the bounds. The
 moments are the features of the entropy weights (`stein_regression`), divided by their mean absolute values.
 """
 
@@ -53,7 +53,7 @@ _MOST_ROWS, _MOST_PLACES = 10, 8
 
 @dataclass(frozen=True, eq=False)
 class OptimalWeights(Result):
-    """Weights of draws that minimize a Stein discrepancy.
+    """Draw weights that minimize a Stein discrepancy.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ def optimal_weights(
     tolerance: float | None = None,
     max_seconds: float | None = None,
 ) -> OptimalWeights:
-    """Compute the weights of draws that minimize a Stein discrepancy.
+    """Compute draw weights that minimize a Stein discrepancy.
 
     The weights solve a single linear program. The dual program proves that no other weights of these draws have a
     smaller discrepancy than `OptimalWeights.lower`.

@@ -1,4 +1,4 @@
-"""Exact greedy spanner with memory proportional to its size.
+"""Exact greedy spanner, computed with memory proportional to its size.
 
 **In the plane**, only pairs with an empty box need to be examined. In the L1 norm, every point k in the closed box
 spanned by i and j satisfies d(i, k) + d(k, j) = d(i, j). If k is neither i nor j, the pairs (i, k) and (k, j) are
@@ -168,9 +168,9 @@ def greedy_spanner(
     for m edges, plus 64 n pairs.
 
     For i < j, the distance between i and j in the graph is defined as the smallest floating-point sum of edge lengths
-    along a path from i to j. Other computations decide a pair only if the relative margin exceeds 32 n machine
-    epsilons. All remaining pairs are decided by this sum. The edges are therefore the same on every machine and for any
-    number of threads.
+    along a path from i to j. Other computations are used to decide a pair only if the relative margin exceeds 32 n
+    machine epsilons. All remaining pairs are decided by this sum. The edges are therefore the same on every machine and
+    for any number of threads.
 
     References
     ----------

@@ -16,7 +16,7 @@ and are randomly permuted:
   Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
   deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
   mean. Since the likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw. The
-  largest decrease gives an estimate of 1 / N.
+  largest decrease provides an estimate of 1 / N.
 - After resampling, a point may recur after other points. The repetitions of each point are merged into one draw
   with their total weight, and Kish's effective sample size accounts for the loss of precision. Repetitions due to
   rejected proposals are consecutive and are not affected.

@@ -147,7 +147,7 @@ def _filled(array: NDArray[Any], length: int, axis: int = 0) -> NDArray[Any]:
 
 @contextmanager
 def _constants_explained() -> Iterator[None]:
-    """Convert JAX errors about mixed precision to errors with an explanation.
+    """Replace JAX errors about mixed precision with errors that explain the cause.
 
     If a compiled function uses NumPy arrays as global variables, JAX converts the arrays to single precision and also
     uses these copies in double-precision computations (observed in JAX 0.10). JAX arrays are converted correctly.

@@ -53,7 +53,7 @@ _HALVINGS = 400  # number of bisection steps from 1e100 to an accuracy of 1e-20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WassersteinDistance(Measured):
-    """Wasserstein distance of a sample, with its bracket.
+    """Wasserstein distance computed from a sample, and its bracket.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ _last: ContextVar[list[tuple[DrawsLike, Target | None, ScoredSample]] | None] = 
 
 
 def prepared_once() -> AbstractContextManager[None]:
-    """Return a context in which several measures share one prepared sample."""
+    """Return a context manager that lets measures share one prepared sample."""
     return during(_last, [])
 
 

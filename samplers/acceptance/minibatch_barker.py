@@ -5,8 +5,8 @@ without replacement. Let Lambda_i = (N / T) l_i and
 
     Delta* = mean of Lambda_i + offset,        s^2 = var(Lambda_i) / b (1 - b / N),
 
-Then Delta* is approximately normal with mean Delta. The batch grows until s^2 < sigma^2. After that, the move is
-accepted if
+Then Delta* is approximately normal with mean Delta. The batch grows until s^2 < sigma^2. Once the batch is large
+enough, the move is accepted if
 
     Delta* + X_nc + X_corr > 0,        X_nc ~ N(0, sigma^2 - s^2),
 
@@ -28,7 +28,7 @@ error is 7e-10 for sigma = 0.9, 5e-8 for sigma = 1, 1.4e-6 for sigma = 1.1 and 1
 the error is below the tolerance of linear programming solvers. In this case, non-negative least squares on the same
 grid finds a distribution with an error below 1e-8.
 
-The authors of the test solve a ridge regression instead (their equation 15) and remove the negative weights. Their
+Instead, the authors of the test solve a ridge regression (their equation 15) and remove the negative weights. Their
 correction has an error of 1e-4 for sigma = 0.9 and 5e-6 for sigma = 0.8. The script `benchmarks/samplers.py` compares
 both methods.
 

@@ -161,7 +161,7 @@ def default_measure(dim: int, *, operator: object = None) -> str:
 
     In one and two dimensions, the default is the graph Stein discrepancy, which is the most sensitive measure. In
     higher dimensions, the graph Stein discrepancy saturates at typical sample sizes and then favors samples that are
-    too narrow. The default is therefore the sliced discrepancy, which does not saturate. With any other operator than
+    too narrow. The default is therefore the sliced discrepancy, which does not saturate. With any operator other than
     the Langevin operator, the default is the graph Stein discrepancy in all dimensions.
     """
     return "graph" if dim <= 2 or operator is not None else "sliced"

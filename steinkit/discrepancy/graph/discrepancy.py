@@ -1,4 +1,4 @@
-"""Computation of the graph Stein discrepancy, from graph to certificate.
+"""Computation of the graph Stein discrepancy, from the graph to the certificate.
 
 The coordinates are solved in batches of eight per thread. A solver stores several arrays of n (d + 1) variables per
 coordinate. Solving all coordinates at once would require many times the memory of the result. The remaining time is
@@ -294,7 +294,7 @@ class Answers:
         self.notes: list[tuple[int, str]] = []
 
     def take(self, j: int, candidate: Candidate) -> None:
-        """Store the certified bounds and the Stein function of coordinate j."""
+        """Store the certified bounds and the Stein function for coordinate j."""
         proof = candidate.proof
         self.g[:, j], self.slopes[:, j] = candidate.program.stein_function(proof.feasible)
         self.lower[j], self.upper[j] = proof.lower, proof.upper

@@ -296,7 +296,7 @@ class ChainProgram:
         return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the shift of the last gamma for the far bound, and an error bound.
+        """Return the shift of the last gamma for the far bound, with an error bound.
 
         The exact shift lies within the error bound because both rows move with gamma. Because all rows are scaled,
         these rows may be violated by the same factor as the other rows.
@@ -313,7 +313,7 @@ class ChainProgram:
         return min(max(0.0, below), above), error
 
     def _far_row(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the row gamma + t Gamma for the far bound, and an error bound."""
+        """Return the row gamma + t Gamma for the far bound, with an error bound."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
         turn, turn_low = kernels.two_product(far, slope)
         row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])

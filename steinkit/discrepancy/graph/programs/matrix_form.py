@@ -1,10 +1,10 @@
 """Linear program for one coordinate in matrix form, with its certificate.
 
-A program can be written in several forms with different variables and multipliers. The forms are the matrix form in the
-values and gradients of g, the matrix form in variables relative to nearby points (`relative_form`), and the chain form
-in one dimension (`chain_form`). Every form provides bounds on its optimum from any candidate (y, p). A lower bound is
-obtained by scaling y until it is feasible. By weak duality, the multipliers p give an upper bound. The bounds hold for
-any y and p, so an inaccurate solver can only widen the bracket.
+A program can be written in several forms with different variables and multipliers. The three forms are the matrix form
+in the values and gradients of g, the matrix form in variables relative to nearby points (`relative_form`), and the
+chain form in one dimension (`chain_form`). Every form provides bounds on its optimum from any candidate (y, p). A lower
+bound is obtained by scaling y until it is feasible. By weak duality, the multipliers p give an upper bound. The bounds
+hold for any y and p, so an inaccurate solver can only widen the bracket.
 
 For the program max b'y subject to |A y| <= r and |y| <= u, the certificate consists of
 

@@ -224,7 +224,7 @@ class RelativeForm:
             rows.add(c.taylor_radius(distance[near]), terms)
 
     def _add_bound(self, j: int, bound: float, box: Floats, rows: Rows) -> None:
-        """Add the constraints of a finite bound of coordinate j.
+        """Add the constraints imposed by a finite bound on coordinate j.
 
         The constraints are added as boxes where possible.
         """

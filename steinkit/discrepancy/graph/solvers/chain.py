@@ -150,7 +150,7 @@ class ChainSystem:
 
     @cached_property
     def _scaled(self) -> Chain:
-        """The chain with the scaled objective."""
+        """Chain with the scaled objective."""
         weights = ("value", "slope", "value_low", "slope_low")
         return self._rounded._replace(**{name: getattr(self._rounded, name) / self.scale for name in weights})
 
@@ -292,7 +292,7 @@ class AggregatedSystem(ChainSystem):
 
 
 class _Unfolded:
-    """Solution of a restricted program in the variables of the full program.
+    """Solution of a restricted program, expressed in the full program's variables.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
 
 @sampler()
 def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0, **run: Unpack[RunKeywords]) -> Draws:
-    """Sample by a random walk and Barker's exact test (1965) on all the data.
+    """Sample with a random walk and Barker's exact test (1965) on all the data.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def metropolis_hastings(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by Metropolis-Hastings with any proposal and acceptance test.
+    """Sample with Metropolis-Hastings, using any proposal and acceptance test.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def approximate_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk and the austerity test; epsilon controls the bias.
+    """Sample with a random walk and the austerity test; epsilon controls the bias.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def subsampling_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk and the concentration test, which bounds the error.
+    """Sample with a random walk and the concentration test, which bounds the error.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ def barker_mh(
     temperature: float = 1.0,
     **run: Unpack[RunKeywords],
 ) -> Draws:
-    """Sample by a random walk and Barker's test on minibatches (almost unbiased).
+    """Sample with a random walk and Barker's test on minibatches (almost unbiased).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-r"""Curves of a measure against the number of draws, and convergence rates.
+r"""Measures as functions of the number of draws, and their convergence rates.
 
-The curve of a sample x_1, x_2, ... consists of the measure :math:`m_n` of its first n draws, evaluated on a grid of n.
-The rate r is the slope of the least-squares line
+The curve of a sample x_1, x_2, ... consists of the measure :math:`m_n` of its first n draws, evaluated on a grid of
+values of n. The rate r is the slope of the least-squares line
 
 .. math:: \log m_n \approx a + r \log n
 
@@ -85,7 +85,7 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class Curve(Rate, Result):
-    """Measure as a function of the number of draws.
+    """Values of a measure as a function of the number of draws.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Curve(Rate, Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """List the measure at each size, with brackets and intervals.
+        """List the measure, its bracket and its interval at each size.
 
         The intervals are computed over the replicates.
         """
@@ -239,9 +239,9 @@ class Curve(Rate, Result):
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
-    """Convert to JSON numbers.
+    """Convert values to JSON numbers.
 
-    NaN becomes None, and integers have no decimal point.
+    NaN is converted to None, and integers are written without a decimal point.
     """
     finite = [float(value) if math.isfinite(value) else None for value in values]
     return [int(value) if value is not None and value.is_integer() else value for value in finite]
@@ -259,11 +259,11 @@ def curve(
     settings: Mapping[str, object] | None = None,
     **changes: Any,
 ) -> Curve:
-    """Measure the first n draws of a sample for several n and fit the rate.
+    """Apply a measure to the first n draws for several n, and fit the rate.
 
     The rate is fitted to all sizes above the geometric mean of the smallest and the largest size. At least three sizes
-    are used. The first n draws of K chains are the first n/K draws of each chain. If n is not a multiple of K, one more
-    draw is taken from each of the first chains. If a chain is too short, all of its draws are used.
+    are used. For K chains, the first n draws are the first n/K draws of each chain. If n is not a multiple of K, each
+    of the first chains contributes one additional draw. If a chain is too short, all of its draws are used.
 
     Parameters
     ----------
@@ -370,8 +370,8 @@ def curve(
 def first_draws(sample: Sample, n: float) -> Sample:
     """Return the first n draws of a sample.
 
-    For K chains, these are the first n/K draws of each chain. If K does not divide n, one more draw is taken from each
-    of the first chains.
+    For K chains, these are the first n/K draws of each chain. If K does not divide n, each of the first chains
+    contributes one additional draw.
 
     Raises
     ------
@@ -441,7 +441,7 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
 
 
 def medians(values: Floats) -> Floats:
-    """Return medians over the replicates (the second-to-last axis).
+    """Return the medians over the replicates (the second-to-last axis).
 
     Missing values are ignored.
     """
@@ -453,7 +453,7 @@ def medians(values: Floats) -> Floats:
 
 
 def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
-    """Return medians of bootstrap samples as an array of shape (resamples, k)."""
+    """Return the bootstrap medians as an array of shape (resamples, k)."""
     chosen = generator_from(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])
@@ -472,7 +472,7 @@ def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
 def _slope(values: Floats, against: Floats, tail: Flags) -> tuple[float, Flags]:
     """Return the slope of the fitted line and a mask of the points in the fit.
 
-    The fit uses the points in the tail with finite logarithms.
+    The fit uses the points in the tail that have finite logarithms.
     """
     fitted = np.asarray(tail & (np.nan_to_num(values) > 0.0) & (against > 0.0))
     x, y = np.log(against[fitted]), np.log(values[fitted])

@@ -50,7 +50,7 @@ class Term:
 
 
 def terms_of(names: Sequence[str], lower: Sequence[float], upper: Sequence[float]) -> tuple[Term, ...]:
-    """Build terms from brackets; the values are the midpoints."""
+    """Build terms from brackets, using the midpoints as values."""
     ends = zip(names, lower, upper, strict=True)
     return tuple(Term(name, 0.5 * low + 0.5 * high, low, high) for name, low, high in ends)
 
@@ -264,14 +264,14 @@ class Measurement(Result):
 
         @property
         def unranked(self) -> str:
-            """Reason not to rank samples by the value, or an empty string."""
+            """Reason for not ranking samples by the value, or an empty string."""
 
     else:
         unranked = ""
 
     @property
     def claims(self) -> Claim:
-        """Claim about the bracket: "estimated" if there is no bracket."""
+        """Status of the bracket, which is "estimated" if there is no bracket."""
         return "estimated"
 
     @property
@@ -281,7 +281,7 @@ class Measurement(Result):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Contribution or value of each coordinate; empty if unknown."""
+        """Contribution or value of each coordinate, or an empty tuple if unknown."""
         return ()
 
     @property
@@ -310,14 +310,14 @@ class Measurement(Result):
         raise NotImplementedError
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """Tabulate the value by coordinate.
+        """Tabulate the value for each coordinate.
 
-        If there is a reference, the table includes the ratio to exact samples.
+        If a reference is available, the table includes the ratio of each value to its median over exact samples.
         """
         return ()
 
     def summary(self, reference: Reference | None = None) -> str:
-        """Report the value, its meaning and its limits.
+        """Report the value, its meaning and its limitations.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Measurement(Result):
 
 
 class BracketResult(Measurement):
-    """Result of a measure with a bracket.
+    """Measurement result with a bracket.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ class BracketResult(Measurement):
 
     @property
     def claims(self) -> Claim:
-        """Claim about the bracket."""
+        """Status of the bracket."""
         return "proved"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
@@ -408,7 +408,7 @@ class BracketResult(Measurement):
     def _times(self, reference: Reference | None) -> list[float] | None:
         """Divide each term and the total by its median over exact samples.
 
-        The total is the last entry. The result is None if the medians are unknown.
+        The total is the last entry. Return None if the medians are unknown.
         """
         times = None if reference is None else reference.times([each.value for each in self.terms])
         if times is None or reference is None:

@@ -1,7 +1,7 @@
 """Samples with optional weights, scores, labels and diagnostics.
 
-A `Sample` stores draws without changes. `Sample.distinct` returns the points used to compute a discrepancy. These are
-the distinct points with positive weight. Their weights sum to one.
+A `Sample` stores draws unchanged. `Sample.distinct` returns the points used to compute a discrepancy. These are the
+distinct points with positive weight, and the weights of the points sum to one.
 """
 
 from __future__ import annotations
@@ -373,7 +373,7 @@ def _floats(values: ArrayLike, what: str) -> Floats:
 
 
 def _refuse(values: Floats, bad: NDArray[np.bool_], what: str, remedy: str, names: Sequence[str] = ()) -> None:
-    """Raise InputError for the first bad value."""
+    """Raise InputError for the first invalid value."""
     if not bad.any():
         return
     row, *rest = map(int, np.argwhere(bad)[0])
@@ -402,7 +402,7 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""For each array with one number per draw: the type, the expected value, and a function that finds invalid values."""
+"""Test for invalid values, description of valid values and type of each array with one number per draw."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:
@@ -424,7 +424,7 @@ def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]
 
 
 def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | None:
-    """Split labels of draws into labels of rows and columns.
+    """Split draw labels into row labels and column labels.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ def rectangle(chain: Integers, draw: Integers) -> tuple[Integers, Integers] | No
 
 
 def rectangle_of(sample: Sample) -> tuple[int, int] | None:
-    """Return (chains, draws) if all chains have the same draw labels, or None."""
+    """Return (chains, draws), or None if the draw labels differ between chains."""
     labels = None if sample.chain is None or sample.draw is None else rectangle(sample.chain, sample.draw)
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
@@ -478,10 +478,10 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
 
 
 def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
-    """Return the first row of each group of equal rows, and every row's group.
+    """Return the first row of each group of equal rows, and the group of each row.
 
-    Groups are numbered in order of appearance. Rows are sorted by their first entry. In case of ties, rows are sorted
-    by all their entries.
+    Groups are numbered in order of appearance. Rows are sorted by their first entry. Rows with equal first entries are
+    sorted by all their entries.
     """
     order = np.argsort(points[:, 0], kind="stable")  # a stable sort keeps equal rows in order
     changes = points[order[1:], 0] != points[order[:-1], 0]

@@ -128,7 +128,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 
 def unpacked_result(data: bytes, archive: bytes, name: str) -> Result:
-    """Return the result from the contents of its two files."""
+    """Restore a result from the contents of its two files."""
     try:
         arrays = Archive(archive, name)
         state = json.loads(arrays[_DESCRIPTION].tobytes())

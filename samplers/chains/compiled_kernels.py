@@ -284,7 +284,7 @@ _add_noise, _follow_gradient = array_kernel(add_noise), array_kernel(follow_grad
 
 @array_kernel
 def advance_metropolis(machine: Machine, block: Block) -> Outcome:
-    """Run the steps of a block until ``terms.stop``.
+    """Run the steps of a block until ``terms.stop`` is set.
 
     Return the reason why the call ended.
     """
@@ -371,7 +371,7 @@ def drift_factor(plan: Any) -> float:
 
 @array_kernel
 def log_ratio_back(plan: Any, terms: Terms, vectors: Floats) -> float:
-    """Compute the log ratio of a Langevin proposal from the same data in both terms."""
+    """Compute the log ratio of a Langevin move, using the same data in both terms."""
     state, center, proposed = vectors[Vector.STATE], vectors[Vector.CENTER], vectors[Vector.PROPOSED]
     prior, data = vectors[Vector.PROPOSED_PRIOR_GRADIENT], vectors[Vector.PROPOSED_DATA_GRADIENT]
     grad_log_prior(terms, proposed, prior)

@@ -1,4 +1,4 @@
-"""Draws, options common to all samplers, random streams and recording.
+"""Sampler draws, common options, random streams and recording.
 
 **Random streams.** Each chain has one generator per kind of noise. Chain k of a run with seed s has the seed
 
@@ -101,7 +101,7 @@ class Draws(Displayed):
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Boolean array of shape (chains, draws) that is True for entries that are draws."""
+        """Boolean array of shape (chains, draws) that marks entries containing a draw."""
         lengths = np.full(self.chains, self.points.shape[1]) if self.lengths is None else self.lengths
         return np.asarray(np.arange(self.points.shape[1]) < lengths[:, None])
 
@@ -231,7 +231,7 @@ class Noise:
         self._rows = np.empty((len(seeds) * self._steps, width))
 
     def take(self, chains: Integers, steps: Integers) -> Floats:
-        """Return random numbers for the current steps of these chains.
+        """Return random numbers for the current steps of the given chains.
 
         The steps of a chain are numbered from 0. Each step must be requested once, in order.
         """
@@ -255,7 +255,7 @@ def uniforms(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Length of a run, number of chains, seeds and initial states.
+    """Length, number of chains, seeds and initial states of a run.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class RunOptions:
 
     @property
     def steps(self) -> int | None:
-        """Number of steps for all draws, or None if only the budget ends a chain."""
+        """Number of steps for all the draws, or None if only the budget ends a chain."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int, before: int = 0) -> int:
@@ -344,7 +344,7 @@ class RunOptions:
         return min(count for count in (self.steps, paid) if count is not None)
 
     def require_budget(self, step_cost: int, before: int = 0) -> None:
-        """Raise an error if the budget does not suffice for the first draw.
+        """Raise an error if the budget is too small for the first draw.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class RunOptions:
 
 
 class RunKeywords(TypedDict, total=False):
-    """`RunOptions` fields as keyword arguments of samplers."""
+    """Keyword arguments of samplers that set the `RunOptions` fields."""
 
     chains: int
     draws: int | None
@@ -409,7 +409,7 @@ _FIRST_CAPACITY = 1024
 
 
 class Recorder:
-    """Draws kept from each chain: every ``thin``-th step after the burn-in.
+    """Recorder that keeps every ``thin``-th step of each chain after the burn-in.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ class Recorder:
         self._arrays["points"] = np.empty((*shape, dim))
 
     def record(self, chains: Integers, steps: Integers, **columns: NDArray[Any]) -> None:
-        """Record the last step of each of these chains.
+        """Record the last step of each of the given chains.
 
         The step numbers ``steps`` start at 1.
         """
@@ -461,7 +461,7 @@ class Recorder:
             self._arrays = {name: np.concatenate((old, np.empty_like(old)), 1) for name, old in self._arrays.items()}
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a recorded quantity, filled with NaN, 0 or False after the chain ends."""
+        """Return a recorded quantity, padded with NaN, 0 or False after each chain ends."""
         array = self._arrays[name][:, : self.kept.max()]
         for k in np.flatnonzero(self.kept < self.kept.max()).tolist():
             array[k, self.kept[k] :] = np.nan if array.dtype.kind == "f" else 0

@@ -9,8 +9,8 @@ vectorized over points (`vectorize_graph`). The gradient of the sum over points 
 graphs are evaluated with NumPy, without a compiler.
 
 nutpie can store draws in unconstrained space with their gradients. In this case, no model is required. nutpie names a
-coordinate after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. The stored
-value variables identify these names.
+coordinate after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. These names are
+identified by means of the stored value variables.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
 def _log_q(approximation: Any, model: Any, points: Floats) -> Floats:
     """Return the log density of a normal approximation, up to a constant.
 
-    Raises InputError for approximations that are not normal.
+    Raise InputError if the approximation is not normal.
     """
     if not all(hasattr(approximation, name) for name in ("mean", "cov", "ordering")) or not approximation.has_logq:
         raise InputError(
@@ -147,8 +147,8 @@ class _PyMCPosterior(Posterior):
 
     The data are represented by the indices 0 to N - 1.
 
-    The model always evaluates the likelihood of all the data. A batch is a selection of the resulting terms, so a batch
-    takes the same time.
+    The model always evaluates the likelihood of all the data. A batch is a selection of the resulting terms and
+    therefore takes as long as all the data.
     """
 
     def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
@@ -211,7 +211,7 @@ def _parameter(model: Any, rv: Any, shapes: dict[str, tuple[int, ...]]) -> Param
 def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
     """Return the labels of a variable along each axis.
 
-    The result is None if no axis has labels.
+    Return None if no axis has labels.
     """
     dims = model.named_vars_to_dims.get(name) or (None,) * len(shape)
     values = [model.coords.get(dim) for dim in dims]
@@ -331,7 +331,7 @@ class Graphs:
 
     @cached_property
     def _forward(self) -> Any:
-        """Transforms of all free variables; they may depend on other variables."""
+        """Transforms of all free variables, which may depend on other variables."""
         replace, tensor = _pytensor("graph.replace"), _pytensor("tensor")
         transformed, inputs = [], {}
         for rv in self._model.free_RVs:
@@ -374,7 +374,7 @@ class Graphs:
         """Return a symbolic matrix of n points and the sum of terms at each point."""
         points, at_points = self._points()
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
-        return [points], value + 0.0 * points.sum(axis=1)  # the shape is (n,) for flat priors, too
+        return [points], value + 0.0 * points.sum(axis=1)  # the shape is also (n,) for flat priors
 
     def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
         """Return symbolic points and the log likelihood of each data point.
@@ -454,9 +454,9 @@ def _pytensor(module: str) -> Any:
 def _numpy_mode() -> Any:
     """Return a PyTensor compilation mode that evaluates graphs with NumPy.
 
-    The mode applies the usual graph rewrites with the following exceptions. The fusion of elementwise operations is
-    useful only for compilers. The rewrite `slogdet_specialization` fails for determinants of several matrices (PyTensor
-    2.38).
+    The mode applies the usual graph rewrites with the following exceptions. Elementwise operations are not fused
+    because fusion is useful only with a compiler. The rewrite `slogdet_specialization` fails for determinants of
+    several matrices (PyTensor 2.38).
     """
     modes = _pytensor("compile.mode")
     mode = modes.Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace", "slogdet_specialization")
@@ -491,7 +491,7 @@ def _in_functions_of_numpy() -> Any:
 
 
 def _data_as_constants(model: Any) -> dict[Any, Any]:
-    """Return the current values of `pymc.Data` containers and dimension lengths."""
+    """Return the current `pymc.Data` values and dimension lengths."""
     tensor, shared = _pytensor("tensor"), _pytensor("compile.sharedvalue")
     found = [*model.data_vars, *model.dim_lengths.values()]
     return {
@@ -526,7 +526,7 @@ def _log_density_terms(model: Any, data: dict[Any, Any], label: str) -> list[Any
 def _without_checks(terms: list[Any]) -> list[Any]:
     """Replace ParameterValueError checks with expressions that give minus infinity.
 
-    This must be done before vectorization. After vectorization, a check would apply to all points together.
+    This must be done before vectorization. After vectorization, a check would apply to all points at once.
     """
     switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
     graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)

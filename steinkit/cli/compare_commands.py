@@ -104,7 +104,7 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
 @option_group("Solver", shared.measure_options(of_solver=True))
 @option_group("Output", shared.output_options)
 def curve(files: tuple[str, ...], **options: Any) -> int:
-    """Measure a discrepancy against the number of draws and fit its rate.
+    """Compute a discrepancy for several numbers of draws and fit its rate.
 
     \b
     steinkit curve draws.csv --target normal --n 100,200,400 --plot curve.png

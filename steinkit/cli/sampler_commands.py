@@ -1,4 +1,4 @@
-"""Options of the samplers, ``steinkit samplers`` and ``steinkit design``.
+"""Sampler options and the commands ``steinkit samplers`` and ``steinkit design``.
 
 The option names are the names of the Python arguments with dashes.
 """
@@ -90,7 +90,7 @@ SAMPLER_OPTIONS = {
     **{name: _own_option(*each) for name, each in registry.own_options().items()},
     **CHAIN_OPTIONS,
 }
-"""Click options of all samplers."""
+"""Click options for all samplers."""
 
 
 def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:

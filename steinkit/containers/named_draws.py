@@ -54,7 +54,7 @@ class Variable:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """Concatenated draws of all chains, of shape (chains * draws, *shape)."""
+        """Draws of all chains, as an array of shape (chains * draws, *shape)."""
         return self.values.reshape(-1, *self.shape)
 
     @property
@@ -94,7 +94,7 @@ def indexed(name: str, labels: Labels) -> tuple[str, ...]:
 
 
 def positions(shape: Sequence[int], first: int = 0) -> Labels:
-    """Return the default labels of axes, consecutive numbers from ``first``."""
+    """Return default axis labels, which are consecutive numbers from ``first``."""
     return tuple(tuple(map(str, range(first, first + length))) for length in shape)
 
 
@@ -154,7 +154,7 @@ def gather(
 def _axes(indices: Sequence[tuple[str, ...]]) -> Labels | None:
     """Return the labels along each axis, or None.
 
-    The result is None unless every combination of labels occurs exactly once.
+    Return None unless every combination of labels occurs exactly once.
     """
     if len(set(map(len, indices))) > 1:
         return None

@@ -1,4 +1,4 @@
-"""Brackets, which are proved lower and upper bounds on a number."""
+"""Brackets, that is, pairs of proved lower and upper bounds on a number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Found = TypeVar("Found", bound=Any)
 
 
 class Bracketed(BracketResult):
-    """Result of a measure with a bracket [lower, upper]."""
+    """Measurement result with a bracket [lower, upper]."""
 
     warnings: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Bracketed(BracketResult):
 
     @property
     def _extent(self) -> str:
-        """Text about the size of the sample for `repr`."""
+        """Description of the sample size for `repr`."""
         return f"{len(self.sample)} points"
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Measured(Bracketed):
 def relative_width(lower: float, upper: float) -> float:
     """Return the relative width of a bracket, (upper - lower) / upper.
 
-    The width is 0 if both bounds are equal, and 1 if the upper bound is infinite.
+    The width is 0 if the bounds are equal, and 1 if the upper bound is infinite.
     """
     if math.isinf(upper):
         return 1.0
@@ -120,7 +120,7 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 
 
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
-    """Return the bracket of a sum from brackets of its terms, rounded outwards.
+    """Compute an outward-rounded bracket of a sum from brackets of its terms.
 
     If the terms are non-negative, the sum is allowed to overflow.
     """
@@ -145,7 +145,7 @@ def exact_sum(terms: list[float] | Floats) -> float:
 
 
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:
-    """Return ``end * 2**exponent``, rounded outwards if it is not a double.
+    """Return ``end * 2**exponent``, rounded outwards if it is not representable.
 
     The result is rounded up if ``up`` is True, and down otherwise.
     """

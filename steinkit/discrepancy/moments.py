@@ -108,7 +108,7 @@ def features_of(dim: int) -> tuple[Feature, ...]:
 class Moments:
     """Standardized draws from which features are computed.
 
-    The first axis of the arrays is the coordinate.
+    The first axis of the arrays corresponds to the coordinates.
 
     Attributes
     ----------
@@ -229,9 +229,9 @@ class Moments:
 
 
 def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
-    """Yield contiguous draws of one half, and the number of the other half.
+    """Yield contiguous draws from one half, with the number of the other half.
 
-    The draws of each slice fit into the processor's cache.
+    The draws in each slice fit in the processor's cache.
     """
     half = np.zeros(len(draws.shares), dtype=np.int8)
     half[draws.halves[1]] = 1
@@ -300,7 +300,7 @@ class NamedMoment:
 
     @property
     def is_above(self) -> bool:
-        """True if the draws are too high or too wide.
+        """True if the location or the spread of the draws is too large.
 
         For dependence, True if the correlation in the draws is higher than the correlation under the target.
         """
@@ -392,17 +392,17 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def value(self) -> float:
-        """Largest absolute mean of all the features, in standard units."""
+        """Largest absolute mean over all the features, in standard units."""
         return max(abs(mean) for _, mean, _ in self.largest(len(self.features)))
 
     @property
     def lower(self) -> float:
-        """The same number as `value`, which is an estimate without a bracket."""
+        """Copy of `value`, because the estimate has no bracket."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """The same number as `value`, which is an estimate without a bracket."""
+        """Copy of `value`, because the estimate has no bracket."""
         return self.value
 
     @property
@@ -419,7 +419,7 @@ class MomentSteinDiscrepancy(Measurement):
         return tuple(sorted(found, key=lambda each: -abs(each.z)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result for JSON.
+        """Return the result as a JSON document.
 
         Returns
         -------
@@ -598,7 +598,7 @@ def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool
 
 
 def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
-    """Compute the means of the features of draws, and their p-value."""
+    """Compute the feature means of the draws, and the p-value."""
     with np.errstate(over="ignore", invalid="ignore"):
         moments = Moments.of(*standardised(draws, units, bounds), draws)
     features = features_of(len(units.scale))
@@ -650,7 +650,7 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
 
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
-    """Return points, drift b and diffusion a in given units.
+    """Return points, drift b and diffusion a in the given units.
 
     Each array has shape (d, n). The diffusion is None if there are no bounds.
     """

@@ -12,9 +12,9 @@ The product p T g is the divergence of the vector field p a'g, so E_P[T g] = 0 i
 The coefficient a = I gives the Langevin operator <s, g> + div g. The generator in [1]_ has an additional factor 1/2.
 
 A Stein discrepancy bounds a distance between the sample and the target. The bound depends on how fast the diffusion
-converges to P. The Langevin diffusion is slow in heavy tails, where the score is small. The convergence is fast if the
-covariance coefficient grows in the tails [1]_, such as 1 + |x|^2/nu for Student's t distribution with nu degrees of
-freedom.
+converges to P. The Langevin diffusion is slow in heavy tails, where the score is small. Convergence is fast if the
+covariance coefficient grows in the tails [1]_, for example as 1 + |x|^2/nu for Student's t distribution with nu degrees
+of freedom.
 
 **Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
 flux through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. This integral vanishes if a_jk =
@@ -39,11 +39,11 @@ operator, with a = I and b = s, the coefficients are a~ = diag(w) and b~_j = w_j
 If a bound is infinite, its factor is omitted. The factor w lies in [0, 1] and its slope in [-1/c, 1/c], so the bounds
 and the smoothness of g = w f are similar to those of f. As the distance from a bound increases, w approaches the factor
 without this bound. Far from all bounds, the kernel approaches the kernel on the whole space. The factor w does not
-depend on the common unit of the draws and the scale. Near a bound, w is proportional to the distance. Therefore, p w
-tends to zero at the bound even if the density p is positive there or diverges like an integrable power of the distance.
-Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is small because its
-slope is at most 1/c. The discrepancy and the distance between any two samples in the domain then decrease with the
-width of the domain.
+change if the draws and the scale are expressed in a different unit. Near a bound, w is proportional to the distance.
+Therefore, p w tends to zero at the bound even if the density p is positive there or diverges like an integrable power
+of the distance. Consequently, the mean of the Stein kernel under P is zero. On a domain much narrower than c, w is
+small because its slope is at most 1/c. The discrepancy and the distance between any two samples in the domain then
+decrease with the width of the domain.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Linear program of the weights that minimize a Stein discrepancy.
+"""Linear program for the weights that minimize a Stein discrepancy.
 
 A Stein discrepancy of draws with weights q is the optimum of linear programs with objectives that are linear in q,
 
@@ -42,7 +42,7 @@ _ALLOWANCE = 2.0**-45  # rounding errors in h and in sums over draws, relative t
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Weights, with a proved bracket of the smallest discrepancy.
+    """Optimal weights, and a proved bracket for the smallest discrepancy.
 
     Attributes
     ----------

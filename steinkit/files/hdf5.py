@@ -31,7 +31,7 @@ def is_of_sampler(data: bytes) -> bool:
         import h5py
     except ImportError:
         return False
-    with suppress(Exception), h5py.File(io.BytesIO(data)) as file:  # readers report damaged files
+    with suppress(Exception), h5py.File(io.BytesIO(data)) as file:  # the readers report damaged files
         return bool(_chains(file)) or _is_ultranest(file)
     return False
 

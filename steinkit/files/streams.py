@@ -29,7 +29,7 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _BLOCK = 2**24  # bytes
 
 Place = str | os.PathLike[str] | IO[str] | IO[bytes]
-ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # files in Zarr 3 folders (the first) and Zarr 2 folders
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # the first name marks Zarr 3 folders, the others Zarr 2
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def _content(stream: Any, source: str) -> bytes:
 
 
 def name_of(place: Place, standard: str) -> str:
-    """Return the name of a file or stream for messages.
+    """Return the name of a file or stream for use in messages.
 
     The argument ``standard`` is "input" or "output".
     """
@@ -222,7 +222,7 @@ def _is_text(stream: Any) -> bool:
 
 
 def _read_path(path: Path) -> bytes:
-    """Read a regular file or a pipe; reject other files, which may never end."""
+    """Read a regular file or pipe; reject other files because they may never end."""
     with damage_reported(f"{path} cannot be read", "check its permissions and its name"):
         if not path.parent.is_dir():
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")

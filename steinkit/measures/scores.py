@@ -103,7 +103,7 @@ class Scores(Result):
         return f"{'No verdict; ' if self.unjudged else ''}{sentence(first.title)} {first.shown}"
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the verdict and every measure.
+        """State the verdict and the value of every measure.
 
         If there is neither a reference nor a verdict, the statements include a caution.
         """
@@ -133,7 +133,7 @@ class Scores(Result):
         return (*(each for each in known if each[1]), *super().facts())
 
     def summary(self, *, everything: bool = False) -> str:
-        """Report the verdict and every measure.
+        """Report the verdict and the value of every measure.
 
         Parameters
         ----------

@@ -99,7 +99,7 @@ def curve(
 def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
     """Plot the ranking of samples with their certified brackets.
 
-    The band shows the range of values of independent samples.
+    The band shows the range of values for independent samples.
 
     Samples without a rank are shown last, as gray rings.
 

@@ -138,7 +138,7 @@ def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:
 
 
 class StopSignal(Event):
-    """Stop signal for a deadline or an interrupt that compiled code can read.
+    """Stop signal that compiled code can read, set by a deadline or an interrupt.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 
 
 class UnrankedError(InputError):
-    """Error raised if a measure cannot order the settings.
+    """Error raised when a measure cannot order the settings.
 
     The values can be small even if the draws are biased.
     """
@@ -101,7 +101,7 @@ class SettingSummary(Record):
 
 @dataclass(frozen=True)
 class Choice:
-    """Best setting by one measure, with its ties.
+    """Best setting under one measure, and the settings tied with it.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Choice:
 
     @property
     def interval(self) -> Interval | None:
-        """Interval of `median`; see `SettingSummary`."""
+        """Interval for `median`; see `SettingSummary`."""
         return self.row.interval
 
     @property
@@ -388,7 +388,7 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
 
 
 def _by_setting(records: Sequence[Cell], settings: Sequence[Mapping[str, object]]) -> list[dict[int, Cell]]:
-    """Return the cells of each setting by their seeds."""
+    """Return the cells of each setting, keyed by seed."""
     found: dict[str, dict[int, Cell]] = {digest(setting): {} for setting in settings}
     for cell in records:
         known = found.get(digest(cell.settings), {})

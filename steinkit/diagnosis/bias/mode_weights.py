@@ -54,7 +54,7 @@ _APART = 3.0  # largest allowed difference between bridge and importance samplin
 _FEWEST_WITHIN = 10.0  # minimum ESS in a mode's slowest mixing direction; limits the error of a weight to 0.03
 _FEWEST_CROSSING = 30.0  # smallest effective sample size of the region indicators for a test
 _MOST_DRAWS = 10_000  # per mode
-_PROPOSALS = (1000, 20_000)  # bounds on the number of proposals per mode; by default, it is twice the number of draws
+_PROPOSALS = (1000, 20_000)  # bounds on the number of proposals per mode; the default is twice the number of draws
 _STREAM = 33  # keeps the random numbers of the proposals distinct from draws generated with the same seed
 _SHOWN = 3  # largest number of parameters printed for the center of a mode
 _FINEST_SHARE = 0.0001  # smallest margin of error that is printed
@@ -113,7 +113,7 @@ class ModeWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Weights of the draws, an array of shape (n,) that sums to one."""
+        """Draw weights as an array of shape (n,) that sums to one."""
         return self.reweighted.probabilities
 
     @property
@@ -123,9 +123,9 @@ class ModeWeights(Result):
 
     @property
     def clause(self) -> str:
-        """Text fragment with the mode weights in the draws and under the target.
+        """Text fragment that lists the mode weights in the draws and under the target.
 
-        For example, "mode weights 71.8:28.2 % in the draws, 50.1:49.9 ± 0.7 % in the target".
+        An example is "mode weights 71.8:28.2 % in the draws, 50.1:49.9 ± 0.7 % in the target".
         """
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
@@ -136,7 +136,7 @@ class ModeWeights(Result):
 
     @property
     def sentence(self) -> str:
-        """Sentence with both sets of mode weights and the p-value of the difference."""
+        """Sentence stating both sets of mode weights and the p-value of the difference."""
         clause = sentence(self.clause)
         return f"{clause}. {_TOO_FEW_CROSSINGS}" if self.p is None else f"{clause} ({probability(self.p)})."
 
@@ -151,7 +151,7 @@ class ModeWeights(Result):
         return sentence(self.clause)
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the weights, the centers of the modes, the limits, and the method.
+        """State the weights, the centers of the modes, the limitations, and the method.
 
         Returns
         -------
@@ -263,7 +263,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
 
 
 def weights_of_modes(prepared: ScoredSample, rng: Seed = 0) -> ModeWeights | None:
-    """Estimate the mode weights of a scored sample; return None for one mode."""
+    """Estimate the mode weights of a scored sample, or return None for a single mode."""
     if prepared.given.weights is not None:
         raise UsageError("mode weights require draws without weights; resample the draws first")
     assert prepared.target is not None

@@ -5,11 +5,11 @@ direction v with |v| = 1, the marginal density p_v of v.x satisfies
 
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
 
-where s is the score. The draws estimate this slope for any proportions of the groups. The slope is interpolated
-linearly between the draws and integrated to obtain the marginal log density. A valley is a point with higher marginal
-density on both sides. The search covers the coordinates, the principal axes, and the line between the two means of
-2-means clustering. On a bounded support, the search covers only the coordinates because the formula for the slope does
-not hold for other directions.
+where s is the score. This slope can be estimated from the draws for any proportions of the groups. The slope is
+interpolated linearly between the draws and integrated to obtain the marginal log density. A valley is a point with
+higher marginal density on both sides. The search covers the coordinates, the principal axes, and the line between the
+two means of 2-means clustering. On a bounded support, the search covers only the coordinates because the formula for
+the slope does not hold for other directions.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def directions_of(operand: Operand) -> Floats:
 
 
 def _least_normal(projected: Floats, shares: Floats) -> Integers:
-    """Return the indices of the directions with the most non-normal projections.
+    """Return the indices of the directions with the least normal projections.
 
     The criterion compares skewness and kurtosis with those of a normal distribution.
     """
@@ -163,8 +163,8 @@ def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Float
 def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
     """Integrate a slope up to the end and the midpoint of each step.
 
-    Up to the midpoint, a linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 of the step length. The nearer end
-    therefore has the weight `near` = 3 and the other end has the weight 1. For variances, the weights are 9 and 1.
+    Up to the midpoint, a linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 times the step length. The nearer
+    end therefore has the weight `near` = 3 and the other end has the weight 1. For variances, the weights are 9 and 1.
     """
     halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
     return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])

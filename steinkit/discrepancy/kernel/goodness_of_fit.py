@@ -26,7 +26,7 @@ with the window is (1 + rho r) / (1 - rho r). The value of r is chosen to make t
 independent draws, r = 0 and a = 1/2.
 
 The time tau is the larger of two estimates. The first estimate uses at most 200 evenly spaced rows of the matrix
-k0(x_i, x_j). Each row is a time series in j. The autocovariances of the centered rows are added up to the end of
+k0(x_i, x_j). Each row is a time series in j. The autocovariances of the centered rows are summed up to the end of
 Geyer's initial monotone sequence [2]_. This estimate weights the features by their squared variances, and the features
 with the largest variance are odd functions.
 
@@ -34,16 +34,16 @@ with the largest variance are odd functions.
 functions then have *negative* autocorrelations, but even functions such as the energy have positive autocorrelations.
 The odd features then give tau = 1, although the many even features inflate n V. With signs that flip at every draw,
 nearly every exact chain would be rejected in fifty dimensions. For standardized draws z, the second estimate is
-therefore the longest autocorrelation time of |z|^2 and of each z_j^2 with a clear autocorrelation at lag one. The
-estimate is a maximum, so the noise in the other z_j^2 would only increase the estimate. The z_j do not require separate
-estimates because the rows include them.
+therefore the longest autocorrelation time of |z|^2 and of each z_j^2 with a clear autocorrelation at lag one. Because
+the estimate is a maximum, noise in the other z_j^2 could only increase it. The z_j do not require separate estimates
+because the rows include them.
 
 The constant 0.4 was determined by simulation (`benchmarks/measures.py --test-size`). The program
 `benchmarks/verdict.py` measures the level for NUTS and Hamiltonian Monte Carlo chains.
 
 **In the verdict**, the kernel is used to test the whole distribution and to compute the number of independent draws
-with the same expected squared KSD. Both computations take time quadratic in the number of draws, so they use a subset
-of long samples.
+with the same expected squared KSD. Both computations take time quadratic in the number of draws, so long samples are
+subsampled.
 
 References
 ----------
@@ -78,7 +78,7 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import Units, UnitsLike
 
-_SHARE = 0.4  # the constant factor of delta
+_SHARE = 0.4  # the constant factor in delta
 _LARGEST_SHARE = 0.5
 _SERIES = 200  # number of rows of the kernel matrix in the estimate of tau
 _SERIES_AT_ONCE = 20
@@ -176,11 +176,11 @@ def kernel_stein_test(
     max_seconds: float | None = None,
     n_jobs: int = 1,
 ) -> KernelSteinTest:
-    """Test whether dependent draws come from the target, with a Stein kernel.
+    """Test whether dependent draws come from the target, using a Stein kernel.
 
     The order of the draws matters. Chain labels split the sample into chains, and draw numbers determine the order
-    within each chain. Without labels, the sample is treated as a single chain in the given order. The time is O(n^2 (d
-    + n_bootstrap)), and the memory is O(n n_bootstrap).
+    within each chain. Without labels, the sample is treated as a single chain in the given order. The test takes O(n^2
+    (d + n_bootstrap)) time and O(n n_bootstrap) memory.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def _test(
 def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slice]) -> float:
     """Estimate the integrated autocorrelation time of the kernel features.
 
-    The array `whole` contains the index of the point of each draw.
+    The array `whole` maps each draw to the index of its point.
     """
     picked = whole[np.unique(np.linspace(0, len(whole) - 1, _SERIES).astype(np.int64))]
     covariance = np.zeros(max(chain.stop - chain.start for chain in chains))
@@ -367,9 +367,9 @@ def _autocorrelation_time(stein: SteinKernel, whole: Integers, chains: list[slic
 
 
 def _slowest_even_time(points: Floats, whole: Integers, chains: list[slice]) -> float:
-    """Estimate the longest autocorrelation time of |z|^2 and some z_j^2.
+    """Estimate the longest autocorrelation time of |z|^2 and selected z_j^2.
 
-    Only the z_j^2 with a clear autocorrelation are included. The result is at least 1.
+    Only the z_j^2 with a clear autocorrelation are included. The estimate is at least 1.
     """
     from scipy.special import ndtri
 
@@ -552,7 +552,7 @@ def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: 
 
 
 def thinning_notes(draws: int) -> tuple[str, ...]:
-    """Return a note if the kernel test used a subset of this number of draws."""
+    """Return a note if the kernel test used a subset with this number of draws."""
     if draws <= _MOST_PAIRED:
         return ()
     return (f"the kernel test used {_MOST_PAIRED} evenly spread draws of {draws}",)

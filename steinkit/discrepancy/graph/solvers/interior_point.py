@@ -73,7 +73,7 @@ class Correctors(NamedTuple):
 
 
 class NewtonSystem(Protocol):
-    """Linear algebra with the rows B of a program.
+    """Linear algebra with the constraint rows B of a program.
 
     Attributes
     ----------

@@ -200,10 +200,10 @@ def search_goals(
 def search_both_ways(
     graph: Adjacency, u: int, v: int, reach: float, margin: float, budget: int, forward: Frontier, backward: Frontier
 ) -> int:
-    """Compare the distance between u and v with `reach` in both directions.
+    """Compare the distance between u and v with `reach`, searching from both ends.
 
     The two halves of a path are summed separately, which changes the rounding of the sum. The result is therefore
-    JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. The result is EXHAUSTED if
+    JOINED or APART only if the relative difference exceeds `margin`, and TIED otherwise. Return EXHAUSTED if
     `budget` nodes are settled without a decision.
 
     If a node has no label from the other side, its distance from that side is at least the distance to the nearest

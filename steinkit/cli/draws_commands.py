@@ -192,7 +192,7 @@ def run_text(document: Mapping[str, Any]) -> str:
 
 
 def _per_chain(values: Floats | None) -> list[float | None] | None:
-    """Convert numbers to JSON values, with None for NaN."""
+    """Convert numbers to JSON values, replacing NaN with None."""
     return None if values is None else [float(value) if np.isfinite(value) else None for value in values]
 
 
@@ -234,8 +234,8 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
     \f
     Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
-    the kernel Stein discrepancy. This command also uses terms for the mean and sd of each parameter. The method removes
-    burn-in and reduces bias. The weights of separate modes cannot be corrected by thinning.
+    the kernel Stein discrepancy. This command also uses terms for the mean and sd of each parameter. Thinning removes
+    burn-in and reduces bias but cannot correct the weights of separate modes.
     """
     from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base import scaled_kernel

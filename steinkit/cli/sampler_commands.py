@@ -1,6 +1,6 @@
 """Sampler options and the commands ``steinkit samplers`` and ``steinkit design``.
 
-The option names are the names of the Python arguments with dashes.
+The options are named after the Python arguments, with dashes instead of underscores.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ SAMPLER_OPTIONS = {
 
 
 def sampler_options(*names: str, show_default: bool = True) -> shared.Decorator:
-    """Declare the options of the samplers with their defaults."""
+    """Declare the sampler options with their defaults."""
     return shared.combined(
         *(
             option(as_flag(name), name, show_default=show_default and _default(name), **SAMPLER_OPTIONS[name])

@@ -51,10 +51,10 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
         measures = ["graph", "ess"]
         tolerance = 1e-2
     \f
-    Paths in CONFIG.toml are relative to its folder. Any Python files named in CONFIG.toml are run. A Python file can
-    define a target, or a sampler as a function (target, *, seed, **options) that returns an array of shape (draws,
-    coordinates). With start = "normal", each seed starts from a standard normal draw. The table [run] also accepts
-    max_seconds, label and options of the measures, such as units, dilation and solver.
+    Paths in CONFIG.toml are relative to the folder that contains CONFIG.toml. Any Python files named in CONFIG.toml are
+    run. A Python file can define a target, or a sampler as a function (target, *, seed, **options) that returns an
+    array of shape (draws, coordinates). With start = "normal", each seed starts from a standard normal draw. The table
+    [run] also accepts max_seconds, label and measure options, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
     and runs failed cells again. The grid and the seeds can be extended later. Cells with a different target, sampler,
@@ -102,8 +102,8 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
-    All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the
-    format of 'steinkit sweep'. The table [sampler] sets the full length of a chain, as budget or draws.
+    All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the same
+    format as for 'steinkit sweep'. The table [sampler] sets the full length of a chain, as budget or draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes the run.

@@ -31,7 +31,7 @@ _CHANCE = (
 
 @dataclass(frozen=True, eq=False)
 class Scores(Result):
-    """Measures and verdict for a sample.
+    """Values of the measures for a sample, and its verdict.
 
     Attributes
     ----------

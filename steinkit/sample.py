@@ -402,7 +402,7 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""Test for invalid values, description of valid values and type of each array with one number per draw."""
+"""Test for invalid values, expected value and type for each array with one number per draw."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:

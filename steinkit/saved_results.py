@@ -151,7 +151,7 @@ def _archive_of(path: str | os.PathLike[str]) -> Path:
 
 
 def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Convert a value to JSON; other types become objects with a single key."""
+    """Convert a value to JSON, storing other types as objects with a single key."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         known = (name for name, array in arrays.items() if array is value)
         name = next(known, f"array_{len(arrays)}")

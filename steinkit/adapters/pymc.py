@@ -8,9 +8,9 @@ The PyTensor graphs of the log density, the gradient and the transforms are defi
 vectorized over points (`vectorize_graph`). The gradient of the sum over points contains the gradient at each point. The
 graphs are evaluated with NumPy, without a compiler.
 
-nutpie can store draws in unconstrained space with their gradients. In this case, no model is required. nutpie names a
+nutpie can store unconstrained draws together with their gradients. In this case, no model is required. nutpie names a
 coordinate after the value variable and the position of the entry, such as ``tau_log__`` or ``theta_0``. These names are
-identified by means of the stored value variables.
+recognized from the stored value variables.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def warm() -> None:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    """Return named functions that together run every kernel."""
+    """Return named functions that together run every compiled kernel."""
     import numpy as np
 
     from steinkit.diagnosis.verdict import verdict

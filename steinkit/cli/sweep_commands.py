@@ -103,7 +103,7 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
     All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the same
-    format as for 'steinkit sweep'. The table [sampler] sets the full length of a chain, as budget or draws.
+    format as for 'steinkit sweep'. The table [sampler] sets the full chain length, given as budget or draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes the run.

@@ -120,7 +120,7 @@ def instance_kept(**arrays: Any) -> Iterator[None]:
 
 
 def sum_of_brackets(lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
-    """Compute an outward-rounded bracket of a sum from brackets of its terms.
+    """Compute an outward-rounded bracket for a sum from brackets for its terms.
 
     If the terms are non-negative, the sum is allowed to overflow.
     """

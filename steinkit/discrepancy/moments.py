@@ -397,12 +397,12 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def lower(self) -> float:
-        """Copy of `value`, because the estimate has no bracket."""
+        """Copy of `value`; the estimate has no bracket."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """Copy of `value`, because the estimate has no bracket."""
+        """Copy of `value`; the estimate has no bracket."""
         return self.value
 
     @property

@@ -181,7 +181,7 @@ _SHARED = {
 
 
 def shared(*names: str) -> dict[str, Option]:
-    """Return the options that several measures share, by name."""
+    """Return the options shared by several measures, keyed by name."""
     return {name: _SHARED[name] for name in names}
 
 
@@ -245,7 +245,7 @@ class Measure:
         return {"operator": reason, **self.refuses}
 
     def take(self, sample: Sample, target: Target | None, given: Mapping[str, Any]) -> Measurement:
-        """Measure a sample with those of the given settings that this measure accepts.
+        """Measure a sample, using the given settings that this measure accepts.
 
         Raises
         ------

@@ -152,7 +152,7 @@ class StopSignal(Event):
         self._out_of_time = False
 
     def set(self) -> None:
-        """Request the end of the work."""
+        """Request termination of the work."""
         super().set()  # set before the flag, because code that has read the flag expects the event to be set
         self.flag[0] = True
 
@@ -191,7 +191,7 @@ def stop_signal() -> Iterator[StopSignal]:
 
 
 _PATIENCE = 0.5  # seconds to wait for work to end after an interrupt
-_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # time to wait after the deadline: seconds, and a fraction of the time limit
+_GRACE, _SHARE_OF_GRACE = 1.0, 0.2  # waiting time after the deadline: seconds plus a fraction of the time limit
 
 
 def thread_count(n_jobs: int) -> int:
@@ -228,7 +228,7 @@ def one_thread_in_libraries(api: str | None = None) -> AbstractContextManager[An
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Return a controller of the loaded libraries that use threads.
+    """Return a controller for the loaded libraries that use threads.
 
     The controller is cached until another module is imported.
 

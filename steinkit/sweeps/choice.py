@@ -1,10 +1,9 @@
-"""Choice of the best setting of a sweep and its ties.
+"""Choice of the best setting in a sweep, and of the settings tied with it.
 
 The chain of setting i with seed s is scored, and its loss lies in a certified bracket [l_is, u_is]. The loss is the
 measure, or its negative if larger values are better. If a cell has no finite value, its loss is l = u = infinity. The
 median loss of a setting is therefore infinite if at least half of its cells fail. To choose the best setting b, the
-midpoints of the brackets are compared by their medians over the seeds. The setting with the smallest median is the
-best.
+medians of the bracket midpoints over the seeds are compared. The setting with the smallest median is the best.
 
 Setting i is distinguished from b if the difference in loss exceeds the combined uncertainty of the solver and the
 seeds. For this comparison, the m seeds that both settings share are resampled with replacement, with the same resamples
@@ -208,7 +207,7 @@ def choose(
     level: float = LEVEL,
     repeats: int = 2000,
 ) -> Choice:
-    """Choose the best of several settings and list its ties.
+    """Choose the best of several settings, and list the settings tied with it.
 
     Tied settings cannot be distinguished from the best setting.
 
@@ -355,7 +354,7 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
 
 
 def median_losses(losses: Floats) -> Floats:
-    """Return the median midpoint of the brackets for each setting."""
+    """Return the median bracket midpoint of each setting."""
     medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
     return medians
 

@@ -71,7 +71,7 @@ class Repaired(Result):
 
     @property
     def quantiles(self) -> Floats:
-        """5 % and 95 % quantiles of the corrected draws, shape (2, d)."""
+        """5 % and 95 % quantiles of the corrected draws, as an array of shape (2, d)."""
         return _quantiles(self._estimated)
 
     @property
@@ -111,7 +111,7 @@ class Repaired(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return means, sds, and 5 % and 95 % quantiles before and after.
+        """Return the means, sds and 5 % and 95 % quantiles before and after correction.
 
         Returns
         -------

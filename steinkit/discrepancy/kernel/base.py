@@ -344,7 +344,7 @@ def kernel_of(kernel: str | BaseKernel) -> BaseKernel:
 
 
 def scaled_kernel(kernel: str | BaseKernel, scale: float | None) -> str | BaseKernel:
-    """Return the kernel with the given scale, or unchanged if the scale is None."""
+    """Return the kernel with a new scale, or the given kernel if the scale is None."""
     return kernel if scale is None else replace(kernel_of(kernel), scale=scale)
 
 

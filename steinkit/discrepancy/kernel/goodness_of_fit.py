@@ -489,7 +489,7 @@ _INTERPRETED, _RADIAL = (
 def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
     """Return the p-value of the kernel test, the equivalent draws, and notes.
 
-    The attribute `Verdict.ksd_equivalent_draws` defines the equivalent draws. The notes describe omitted tests.
+    The equivalent draws are defined in `Verdict.ksd_equivalent_draws`. The notes describe omitted tests.
 
     Parameters
     ----------

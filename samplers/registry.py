@@ -19,7 +19,7 @@ from steinkit.target import Target
 
 _Function = TypeVar("_Function", bound=Callable[..., Draws])
 _REGISTERED = "registered"  # attribute set on the function of a sampler
-# These options, a display setting and a Python object, cannot be set on the command line.
+# These two options (a display setting and a Python object) cannot be set on the command line.
 _PYTHON_ONLY = ("progress", "test")
 
 

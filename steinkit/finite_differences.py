@@ -109,7 +109,7 @@ def slopes_of(shifted: Shifted, steps: Floats, rounding: Floats) -> tuple[Floats
 class DifferenceScore:
     """Score computed from a log density by central differences.
 
-    On the first call, a warning with the number of evaluations and the accuracy is issued. On later calls, a
+    The first call issues a warning that states the number of evaluations and the accuracy. On later calls, a
     warning is issued only if the relative error of an entry exceeds 1 %.
 
     Parameters

@@ -26,7 +26,7 @@ _served_by: dict[str, str] = {}
 
 
 def serve_results_with(**functions: str) -> None:
-    """Register functions in higher layers as ``module:function``.
+    """Register functions of higher layers, each named ``module:function``.
 
     Parameters
     ----------

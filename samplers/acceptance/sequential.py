@@ -70,7 +70,7 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import ROUNDING, Decision, Moves, SequentialTest, Stage
 from steinkit.targets.family import as_finite
 
-# Number of Gauss-Legendre nodes per standard deviation of the random walk steps, in half an interval.
+# Number of Gauss-Legendre nodes in each half of an interval, per standard deviation of the random-walk steps.
 _NODES_PER_STEP = 8.0
 # A normal density is negligible beyond this number of standard deviations.
 _FAR = 9.0

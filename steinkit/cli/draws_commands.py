@@ -274,7 +274,7 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         "--method",
         type=click.Choice(("auto", "weights", "optimal", "run")),
         default="auto",
-        help="Reweight the draws, or move the draws by a short MCMC run.",
+        help="Reweight the draws, or move them with a short MCMC run.",
     ),
     shared.seed_option,
     shared.max_seconds_option,

@@ -208,9 +208,9 @@ def design(json_output: bool, **settings: Any) -> None:
     steinkit design --target-error 0.05 --size 10000
     steinkit design --target-error 0.01 --target gaussian-mean --proposal-scale 0.1
 
-    The first example computes the error of a test if the standardized mean of the data, (mean - mu_0) sqrt(N - 1) /
-    sigma, is 1. The second example finds a test with an error of at most 0.05 for all means. The third example performs
-    a trial run with exact random-walk Metropolis. The design is the test that changes the acceptance probabilities in
+    The first example computes the error of a test for data whose standardized mean, (mean - mu_0) sqrt(N - 1) / sigma,
+    is 1. The second example finds a test with an error of at most 0.05 for all means. The third example performs a
+    trial run with exact random-walk Metropolis. The design is the test that changes the acceptance probabilities in
     this run by 0.01 on average.
     """
     given = {name: value for name, value in settings.items() if value not in (None, (), {})}

@@ -452,7 +452,7 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
     """Return medians, and half the distances between the 16 % and 84 % quantiles.
 
-    If most values of a coordinate are equal, the standard deviation replaces the half distance.
+    If most values of a coordinate are equal, the standard deviation is used instead of half the distance.
     """
     low, middle, high = quantiles(points, shares)
     deviation = np.sqrt(shares @ (points - middle) ** 2)

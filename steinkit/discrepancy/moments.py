@@ -135,7 +135,7 @@ class Moments:
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> Moments:
-        """Compute centers and axes of each half, and center the other half.
+        """Compute the axes of each half, and center each half with the other's mean.
 
         Parameters
         ----------
@@ -462,7 +462,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def _largest_text(self) -> str:
-        """Sentence about the largest moments."""
+        """A sentence that describes the largest moments."""
         worst = self.largest_moments[:_LISTED]
         least = max(_CLEAR, _SHARE * abs(worst[0].z))
         clear = [str(each) for each in worst if abs(each.z) >= least]

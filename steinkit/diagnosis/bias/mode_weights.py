@@ -118,7 +118,7 @@ class ModeWeights(Result):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """First parameters of the center of each mode, such as "mu = 0.3, tau = -2"."""
+        """Values of the first few parameters at the center of each mode."""
         return tuple(_place(self.reweighted.names, each) for each in self.centres)
 
     @property

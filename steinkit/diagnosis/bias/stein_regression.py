@@ -171,7 +171,7 @@ class Operand:
         return width_of("affine", dim) + self.chosen_fields() if kind == "chosen" else width_of(kind, dim)
 
     def blocks(self, rows: Integers, width: int) -> Iterator[Integers]:
-        """Split rows into blocks with at most 2^21 values of `width` features."""
+        """Split rows of `width` features into blocks of at most 2^21 values."""
         return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "biases were estimated"))
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
@@ -327,7 +327,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows with values fitted by all features jointly."""
+    """Yield blocks of rows and the values fitted there using all features jointly."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)

@@ -84,7 +84,7 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
 def mehrotra_targets(
     interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+.
+    """Set the targets to omega centre + dv dz and the forces to c-/s- - c+/s+.
 
     The changes dv and dz are those of the predictor step. The product dv dz, which is the second-order term, is
     clipped to +-omega bound.

@@ -41,7 +41,7 @@ def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> f
 def mehrotra_targets(
     interior: Rows, omega: Floats, change: Floats, centre: float, bound: float, targets: Rows, force: Floats
 ) -> None:
-    """Set the targets omega centre + dv dz, and their force c-/s- - c+/s+."""
+    """Set the targets to omega centre + dv dz and the forces to c-/s- - c+/s+."""
     s_up, s_low, z_up, z_low = interior
     inverse = 1.0 / (s_up * s_low)
     by_up, by_low = s_low * inverse, s_up * inverse

@@ -39,7 +39,7 @@ def require_solver(solver: str) -> None:
     """
     known = sorted(cp.installed_solvers())
     if (solver.upper() or _DEFAULT) not in known:
-        raise UsageError(f"CVXPY does not find an installed solver named {solver!r}; choose one of {', '.join(known)}")
+        raise UsageError(f"CVXPY cannot find an installed solver named {solver!r}; choose one of {', '.join(known)}")
 
 
 def solve(

@@ -90,7 +90,7 @@ def test_bounded_target_needs_its_bounds(tmp_path):
 def chosen(text, measure):
     """Return the setting chosen by a measure, and the medians of all settings, from the table of a sweep."""
     found = re.search(
-        rf"^By {measure}: (\S.*) has the \w+ median\n *setting .*\n((?: *\S.*\n)+)", text, flags=re.MULTILINE
+        rf"^By {measure}, (\S.*) has the \w+ median\n *setting .*\n((?: *\S.*\n)+)", text, flags=re.MULTILINE
     )
     rows = re.findall(r"^ *(\S.*?) {2,}\S.*? {2,}([\d.]+) {2,}[\d.]+ to [\d.]+ ", found[2], flags=re.MULTILINE)
     return found[1], {name: float(median) for name, median in rows}

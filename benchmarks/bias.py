@@ -31,7 +31,7 @@ import argparse
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -169,7 +169,7 @@ def real_posteriors(folder: Path, quick: bool) -> None:
                 continue
         truth = np.quantile(reference, PROBABILITIES, axis=0)
         raw = np.quantile(problem.points, PROBABILITIES, axis=0)
-        weighted = weighted_quantiles(problem.points, sample.probabilities)
+        weighted = weighted_quantiles(problem.points, sample.probabilities, PROBABILITIES)
         for k in range(problem.points.shape[1]):
             pair = [float(np.abs(found - truth)[:, k].mean() / problem.truth.sd[k]) for found in (raw, weighted)]
             errors.setdefault(problem.kind, []).append((pair[0], pair[1]))
@@ -180,12 +180,12 @@ def real_posteriors(folder: Path, quick: bool) -> None:
         print(f"{kind:34}{len(found):12}{raw_error:10.3f}{weighted_error:10.3f}")
 
 
-def weighted_quantiles(points: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Compute the quantiles of each coordinate, shape (probabilities, d)."""
-    found = np.empty((len(PROBABILITIES), points.shape[1]))
+def weighted_quantiles(points: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """Compute the quantiles of each coordinate and return an array of shape (levels, d)."""
+    found = np.empty((len(levels), points.shape[1]))
     for j, column in enumerate(points.T):
         order = np.argsort(column, kind="stable")
-        found[:, j] = np.interp(PROBABILITIES, np.cumsum(shares[order]) - 0.5 * shares[order], column[order])
+        found[:, j] = np.interp(levels, np.cumsum(shares[order]) - 0.5 * shares[order], column[order])
     return found
 
 

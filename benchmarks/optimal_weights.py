@@ -1,6 +1,6 @@
 """Compare optimal weights with equal, entropy and kernel-optimal weights.
 
-    python benchmarks/optimal_weights.py --posteriors FOLDER --record    # half an hour
+    python benchmarks/optimal_weights.py --posteriors FOLDER --record
     python benchmarks/optimal_weights.py --part exact --instances 500
     python benchmarks/optimal_weights.py --quick
 
@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import records
+from bias import weighted_quantiles
 from scipy.optimize import nnls
 from scipy.stats import loggamma, norm, wasserstein_distance
 
 import steinkit as sk
-from steinkit.diagnosis.bias.optimal_weights import weighted_quantiles
 from steinkit.samplers import sgld
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -69,7 +69,7 @@ _MEANING = (
 _MIXED = 1.01  # largest R-hat for chains that are considered mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size for chains that are considered mixed
 _FEWEST = 4  # smallest number of draws per chain for which half chains have a variance
-_TAILS = (0.05, 0.95)
+TAILS = (0.05, 0.95)
 _STILL = 1e-15  # scaled draws with a smaller range than this are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
 _AT_ONCE = 2**20  # number of values processed together
@@ -137,15 +137,8 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def quantiles(self) -> Floats:
-        """Array of shape (2, d) that contains the weighted 5 % and 95 % quantiles.
-
-        With equal weights, quantiles are interpolated linearly between draws.
-        """
-        points = self.sample.points
-        if not self.weighted:
-            return np.quantile(points, _TAILS, axis=0)
-        p = np.broadcast_to(self.sample.probabilities[:, None], points.shape)
-        return np.quantile(points, _TAILS, axis=0, method="inverted_cdf", weights=p)
+        """Array of shape (2, d) that contains the weighted 5 % and 95 % quantiles."""
+        return tail_quantiles(self.sample)
 
     @property
     def n_chains(self) -> int:
@@ -271,6 +264,18 @@ class ChainDiagnostics(Measurement):
         )
 
 
+def tail_quantiles(sample: Sample) -> Floats:
+    """Return an array of shape (2, d) with the weighted 5 % and 95 % quantiles.
+
+    Without weights, quantiles are interpolated linearly between draws. With weights, the distribution function is
+    inverted.
+    """
+    if sample.weights is None:
+        return np.quantile(sample.points, TAILS, axis=0)
+    shares = np.broadcast_to(sample.probabilities[:, None], sample.points.shape)
+    return np.quantile(sample.points, TAILS, axis=0, method="inverted_cdf", weights=shares)
+
+
 @cautious
 def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of each parameter.
@@ -379,7 +384,7 @@ def bulk_effective_size(chains: Floats) -> Floats:
 
 def tail_effective_size(chains: Floats) -> Floats:
     """Return the smaller effective sample size of the two tail indicators."""
-    low, high = np.quantile(chains, _TAILS, axis=(-2, -1), keepdims=True)
+    low, high = np.quantile(chains, TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 
 

@@ -548,7 +548,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """Text with the strongest findings, or the rejecting test if there are none."""
+        """Text with the strongest findings, or the rejecting test without findings."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -104,7 +106,7 @@ class TestText:
         assert entry["cost_per_draw"] == 5.0
         text = steinkit("score", name, "--measure", "ess").out
         assert "50%" in text
-        assert "cost per draw" in text
+        assert re.search(r"cost\s+per\s+draw\D+5\.$", text, flags=re.MULTILINE)
 
 
 class TestMistakes:

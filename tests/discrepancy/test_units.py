@@ -209,7 +209,7 @@ def test_points_that_are_equal_in_units_are_merged():
     assert prepared.raw.scores[:, 0].tolist() == pytest.approx([4.0, 0.0, -1.0])
     assert prepared.raw.points.points[:, 0].tolist() == [0.0, 1.0, 3.0]
     assert prepared.points.inverse.tolist() == [0, 0, 1, 2]
-    assert "1 point " in prepared.notes[-1]
+    assert "makes 1 point equal to others" in prepared.notes[-1]
     found = sk.graph_stein_discrepancy(x, scores=scores, weights=weights, units=[2.0])
     assert len(found.sample) == len(found.g) == 3
     assert found.sample.weights @ found.test_function == pytest.approx(found.lower)

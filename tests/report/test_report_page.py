@@ -102,7 +102,8 @@ def test_a_tuning_from_its_file_and_from_memory_is_the_same(pages, tuning, tmp_p
     page = Page(pages["tuning"])
     (heading,) = page.text("h1")
     assert heading.startswith(f"sgld on target logistic-posterior: Step size {found.setting['step_size']:g} ")
-    assert f"{found.spent / found.full:.1%}" in heading
+    assert "4 settings" in heading
+    assert f"{found.spent / found.full:.1%} of the full grid's cost" in heading
     heads = ["setting", *(f"{rung.measure} at {rung.length:,}" for rung in found.rungs)]
     assert [text for text in page.text("th") if text in heads] == heads
     assert page.text("td")[: len(found.rungs)] == [

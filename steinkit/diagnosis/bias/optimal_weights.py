@@ -16,7 +16,6 @@ moments are the features of the entropy weights (`stein_regression`), divided by
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from steinkit.arguments import number
+from steinkit.chains import tail_quantiles
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.quantities import Quantities, require_sign
 from steinkit.discrepancy.bracket import refuse_wide, relative_width, tolerance_of
@@ -46,7 +46,6 @@ _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
 _MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
 _FEWEST = 8
-LEVELS = (0.05, 0.95)
 _INFEASIBLE = 2  # status of linprog
 _MOST_ROWS, _MOST_PLACES = 10, 8
 
@@ -186,7 +185,7 @@ class OptimalWeights(Result):
             "before": self.before,
             "lower": self.lower,
             "upper": self.upper,
-            "worth": self.effective_size,
+            "effective_size": self.effective_size,
             "max_weight": self.max_weight,
             "solver": self.solver,
             "units": self.units.document,
@@ -204,7 +203,7 @@ class OptimalWeights(Result):
 def moments_table(before: Sample, after: Sample) -> Table:
     """Return the means, standard deviations and quantiles of two samples."""
     cells = []
-    columns = [described(each.points, each.probabilities) for each in (before, after)]
+    columns = [_described(each) for each in (before, after)]
     for j, name in enumerate(before.names[:_MOST_ROWS]):
         sd = columns[0][1, j]
         with np.errstate(divide="ignore"):
@@ -214,24 +213,11 @@ def moments_table(before: Sample, after: Sample) -> Table:
     return Table("Estimates before -> after", ("parameter", "mean", "sd", "5%", "95%"), tuple(cells))
 
 
-def described(points: Floats, weights: Floats) -> Floats:
+def _described(sample: Sample) -> Floats:
     """Return weighted means, sds, 5 % and 95 % quantiles as an array of shape (4, d)."""
-    mean = weights @ points
-    sd = np.sqrt(weights @ (points - mean) ** 2)
-    return np.vstack([mean, sd, weighted_quantiles(points, weights, LEVELS)])
-
-
-def weighted_quantiles(points: Floats, weights: Floats, levels: Sequence[float]) -> Floats:
-    """Return the quantiles of weighted columns as an array of shape (levels, d).
-
-    The distribution function is interpolated linearly between the centers of its steps.
-    """
-    found = []
-    for column in points.T:
-        order = np.argsort(column)
-        reached = np.cumsum(weights[order]) - 0.5 * weights[order]
-        found.append(np.interp(levels, reached, column[order]))
-    return np.column_stack(found)
+    mean = sample.probabilities @ sample.points
+    sd = np.sqrt(sample.probabilities @ (sample.points - mean) ** 2)
+    return np.vstack([mean, sd, tail_quantiles(sample)])
 
 
 @cautious

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import generator_from
-from steinkit.chains import chain_diagnostics
+from steinkit.chains import TAILS, chain_diagnostics, tail_quantiles
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.estimate import estimate_bias
 from steinkit.diagnosis.bias.mode_weights import bias_of_mixture, estimates_in_modes, mode_weights
-from steinkit.diagnosis.bias.optimal_weights import LEVELS, moments_table, optimal_weights, weighted_quantiles
+from steinkit.diagnosis.bias.optimal_weights import moments_table, optimal_weights
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
 from steinkit.result import Result, Statement
@@ -72,7 +72,7 @@ class Repaired(Result):
     @property
     def quantiles(self) -> Floats:
         """5 % and 95 % quantiles of the corrected draws, as an array of shape (2, d)."""
-        return _quantiles(self._estimated)
+        return tail_quantiles(self._estimated)
 
     @property
     def _estimated(self) -> Sample:
@@ -133,7 +133,7 @@ class Repaired(Result):
             "worth": self.worth,
             "quantiles": [
                 {"name": name, "level": level, "before": old, "after": new}
-                for level, *rows in zip(LEVELS, _quantiles(self.given), self.quantiles, strict=True)
+                for level, *rows in zip(TAILS, tail_quantiles(self.given), self.quantiles, strict=True)
                 for name, old, new in zip(self.given.names, *map(np.ndarray.tolist, rows), strict=True)
             ],
             "before": self.bias.to_dict(),
@@ -145,10 +145,6 @@ class Repaired(Result):
             f"<Repaired by {self.method}: {len(self.sample)} draws, effective size {self.worth:.0f}"
             f"{reservations(self.warnings)}>"
         )
-
-
-def _quantiles(sample: Sample) -> Floats:
-    return weighted_quantiles(sample.points, sample.probabilities, LEVELS)
 
 
 @cautious

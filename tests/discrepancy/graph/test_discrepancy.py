@@ -260,7 +260,7 @@ def test_mismatched_names_raise():
         sk.graph_stein_discrepancy(sk.Sample(points, names=("u", "v")), target)
     assert "--columns" in str(caught.value)
     for measure in (sk.kernel_stein_discrepancy, sk.moment_stein_discrepancy, sk.sliced_stein_discrepancy, sk.verdict):
-        with pytest.raises(sk.InputError, match="a, b"):
+        with pytest.raises(sk.InputError, match=r"u, v, .* a, b"):
             measure(sk.Sample(points, names=("u", "v")), target)
     named = sk.graph_stein_discrepancy(sk.Sample(points, names=("a", "b")), target)
     assert named.value == sk.graph_stein_discrepancy(points, target).value

@@ -40,8 +40,8 @@ def compare(
 ) -> Comparison:
     """Test and measure several samples and rank them by their certified brackets.
 
-    A sample that cannot be measured is listed together with the reason. A warning is issued if the samples have
-    different sizes. A discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
+    A sample that cannot be measured is listed together with the reason. If the samples have different sizes, a warning
+    is issued. A discrepancy decreases as draws are added, so a better sampler with fewer draws can rank lower.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def compare(
     progress : bool
         If True, progress is shown on standard error.
     settings : mapping, optional
-        Settings of the measures by name. The measures, the verdicts and the references share ``max_seconds``.
+        Settings of the measures by name. ``max_seconds`` applies to the measures, the verdicts and the references
+        together.
     **changes
         Settings that override `settings`, such as ``tolerance=1e-3``. At least one of the measures must have each
         setting.
@@ -81,7 +82,7 @@ def compare(
     ------
     UsageError
         If there is no sample or measure, if a measure or setting is not known, if the target has no sampler for the
-        reference, or if the settings exclude every measure of every sample.
+        reference, or if no sample can be measured with these settings.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def _read(draws: DrawsLike) -> Sample | SteinkitError:
 
 
 def _rank(found: Sequence[ComparedSample], measure: str) -> tuple[tuple[str, ...], ...]:
-    """Rank the samples for which the measure provides a ranking."""
+    """Rank the samples that the measure can rank."""
     taken = {each.name: each.measurements[measure] for each in found if measure in each.measurements}
     brackets = {
         name: (each.lower, each.upper)

@@ -199,7 +199,7 @@ class Comparison(Result):
         return found
 
     def headline(self) -> str:
-        """State which sample ranks first and whether it is biased."""
+        """State which sample ranks first, and whether it is biased."""
         first = find_measure(self.measures[0])
         best: Sequence[str] = next(iter(self.ranking[first.name]), ())
         verdicts = [each.verdict for each in self.samples if each.name in best and each.verdict is not None]
@@ -310,7 +310,7 @@ class Comparison(Result):
 
     @property
     def _untested(self) -> str:
-        """Explanation of the ESS and of the aspects that were not tested."""
+        """Explanation of the ESS, and a list of aspects that were not tested."""
         verdict = next(each.verdict for each in self.samples if each.verdict is not None)
         return f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
 
@@ -340,7 +340,7 @@ class Comparison(Result):
         return found
 
     def _first(self, measure: Measure) -> str:
-        """Return a clause about the sample that ranks first."""
+        """Return a clause that describes the highest-ranked sample."""
         groups, title = self.ranking[measure.name], measure.title
         if not groups:
             return f"None of {count(len(self.samples), 'sample')} could be ranked by {title}"

@@ -42,7 +42,7 @@ class CompiledTerms:
     temperature : float
         Temperature. The caller divides log likelihoods and their gradients by it.
     kept : tuple
-        Objects that must not be deleted while the addresses are used.
+        Objects that must remain alive while the addresses are in use.
     slice_rows : int
         Largest number of data points in one call, chosen to fit into the L1 cache. Deadlines and control-C are checked
         between calls.
@@ -56,7 +56,7 @@ class CompiledTerms:
 
     @classmethod
     def of(cls, table: Sequence[int], functions: Sequence[Any], kept: tuple[Any, ...]) -> CompiledTerms:
-        """Return the terms for functions returned by `pointed_function`."""
+        """Return the terms for compiled functions from `pointed_function`."""
         entries = np.array(table, dtype=np.int64)
         addresses = [entries.ctypes.data, *(function.address for function in functions)]
         return cls(np.array(addresses, dtype=np.int64), 1.0, (entries, tuple(functions), kept))

@@ -9,7 +9,7 @@ over the tail of the grid. For independent draws, r is near -1/2. The curve of a
 r tends to 0. If several replicates of a sampler are given, the curve and the line are computed from the medians over
 the replicates. The interval for the rate is a percentile interval obtained by bootstrapping the replicates. No interval
 is computed for a single sample. The points of a single curve share draws, but a regression interval assumes independent
-points. Such an interval would therefore not describe the variation between runs of the sampler.
+points. Therefore, such an interval would not describe the variation between runs of the sampler.
 
 References
 ----------
@@ -268,7 +268,7 @@ def curve(
     Parameters
     ----------
     draws : Sample or array_like, or list of Sample
-        Draws in their order. The samples of a list are replicates of one sampler.
+        Draws in their original order. The samples of a list are replicates of one sampler.
     target : Target, optional
         Target distribution. It is not required if the samples store scores, or for the measure "ess".
     n : iterable of int, optional
@@ -282,7 +282,7 @@ def curve(
     progress : bool
         If True, progress is shown on standard error.
     settings : mapping, optional
-        Settings by name, possibly of several measures. The sizes share ``max_seconds``.
+        Settings by name, possibly of several measures. ``max_seconds`` applies to all sizes together.
     **changes
         Settings that override `settings`, such as ``tolerance=1e-3``. The measure must have them.
 
@@ -460,7 +460,7 @@ def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
 
 
 def between(values: Floats, quantiles: tuple[float, float]) -> Floats:
-    """Return two quantiles along the first axis.
+    """Return the endpoints of an interval: two quantiles along the first axis.
 
     Missing values are ignored.
     """

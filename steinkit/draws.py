@@ -11,7 +11,8 @@ Therefore, autocorrelation times of weighted draws are computed from the product
 used for multiplicities and for importance weights of the draws in a chain. In two cases, the draws have no time order
 and are randomly permuted:
 
-- Draws from nested sampling are sorted by likelihood, and their weights increase or decrease in long runs. Suppose that
+- Draws from nested sampling are sorted by likelihood, and their weights increase or decrease over long stretches of
+  draws. Suppose that
   the weights first increase and then decrease. Draw k is then treated as the k-th point removed from N live points.
   Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
   deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
@@ -170,7 +171,7 @@ class Draws:
 
     @cached_property
     def halves(self) -> tuple[Integers, Integers]:
-        """Rows in the first and second halves of all chains.
+        """Rows in the first half and in the second half of every chain.
 
         A chain that is too short to split is assigned to one of the halves.
         """
@@ -206,7 +207,7 @@ class Draws:
         return rounding_units(self.points)
 
     def unrounded(self, bounds: Floats | None) -> Floats:
-        """Return random points within the bounds that round to the draws."""
+        """Return random points that lie within the bounds and round to the draws."""
         if not self.rounding.any():
             return self.points
         offsets = np.random.default_rng(0).random(self.points.shape) - 0.5
@@ -289,7 +290,7 @@ def _reappear(rows: Integers, points: Floats) -> bool:
 
 
 def _are_sorted(shares: Floats) -> bool:
-    """Return True if the weights increase and decrease in long runs."""
+    """Return True if the weights increase and decrease over long stretches."""
     steps = np.sign(np.diff(shares))
     steps = steps[steps != 0.0]
     return len(steps) >= 2 * _FEWEST and bool(np.count_nonzero(np.diff(steps)) < _SORTED * len(steps))

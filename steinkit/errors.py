@@ -169,7 +169,7 @@ class TimeLimitError(SolverError):
     doing : str
         Description of the unfinished work, as a clause in the past tense.
     needed : float
-        Additional seconds required, if the work was not begun for lack of time. 0 if the deadline passed.
+        Additional seconds required if the work was not begun for lack of time; 0 if the deadline passed.
     lower, upper : float
         Best proved bounds, or 0 and infinity if no bounds were found.
 
@@ -366,7 +366,7 @@ def warn_user(message: str, category: type[SteinkitWarning] = SteinkitWarning) -
 
 
 def leave_to_results() -> None:
-    """Set warning filters that ignore warnings already contained in results."""
+    """Ignore warnings that results already contain."""
     warnings.simplefilter("ignore", SteinkitWarning)
     warnings.simplefilter("default", ReadingWarning)
 
@@ -377,7 +377,7 @@ def about(subject: str, message: str) -> str:
 
 
 def reservations(messages: Iterable[str]) -> str:
-    """Count the cautions among messages, and return the count as text for a repr."""
+    """Return the number of cautions among messages, as text for a repr."""
     found = sum(isinstance(each, Caution) for each in messages)
     return f", {found} warning{'s' * (found > 1)}" if found else ""
 
@@ -400,7 +400,7 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, which
     ----------
     given, known : collection of str
     what : str
-        Beginning of the message, before the unknown name.
+        Text of the message before the unknown name.
     which : str
         Plural noun for the known names.
     """

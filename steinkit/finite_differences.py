@@ -1,8 +1,8 @@
 """Gradients of a log density by finite differences.
 
 The gradients are computed by adaptive central differences with `scipy.differentiate.derivative`, which also estimates
-the error of each entry. In addition, the steps are adapted to the scale of each parameter and never cross a bound.
-Several initial steps are tried, and the error estimate includes the rounding error of the log density.
+the error of each entry. The steps are adapted to the scale of each parameter and never cross a bound. Several initial
+steps are tried, and the error estimate includes the rounding error of the log density.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class TreeCoordinates:
     ----------
     structure : jax.tree_util.PyTreeDef
     leaves : tuple of str
-        Names of the arrays, derived from their paths. Examples are ``mu`` for ``{"mu": ...}`` or a field ``mu``, and
+        Names of the arrays, derived from their paths, such as ``mu`` for ``{"mu": ...}`` or a field ``mu``, and
         ``layers.0.bias`` for ``{"layers": [{"bias": ...}]}``. The name of a single array is ``x``, and the first array
         of a sequence has the name ``x.0``.
     shapes : tuple of tuple of int

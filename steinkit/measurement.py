@@ -114,7 +114,7 @@ class Reference(Brief):
     def source(self) -> str:
         """Number and type of the samples.
 
-        The text is, for example, "5 independent samples", or "12 blocks of" followed by the run.
+        For example, "5 independent samples", or "12 blocks of" followed by the name of the run.
         """
         n = len(self.lower)
         return f"{count(n, 'block')} of {self.run}" if self.run else count(n, "independent sample")
@@ -209,7 +209,7 @@ class Reference(Brief):
         value, lower, upper : float
             Value and bracket of the tested sample.
         caution : str
-            Clause for a sample that ranks the smallest.
+            Clause that is added if the sample has the smallest value.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Reference(Brief):
         if n == 1:
             return message
         rank = self.rank(lower, upper)
-        chance = f"; by chance, one exact sample in {n + 1} is the largest" if rank == _LARGEST else ""
+        chance = f"; by chance, one exact sample in {n + 1} has the largest value" if rank == _LARGEST else ""
         times = f", {ratio(value / self.median)} times the median" if self.median > 0.0 else ""
         end = f"{chance}{caution if rank == _SMALLEST else ''}"
         return f"{message} The value of this sample is {rank} of all {n + 1}{times}{end}."
@@ -271,7 +271,7 @@ class Measurement(Result):
 
     @property
     def claims(self) -> Claim:
-        """Status of the bracket, which is "estimated" if there is no bracket."""
+        """Status of the bracket; "estimated" if there is no bracket."""
         return "estimated"
 
     @property
@@ -301,7 +301,7 @@ class Measurement(Result):
         reference : Reference, optional
             Values of exact samples.
         is_biased : bool
-            True if a verdict rejects the sample. This excludes chance as an explanation.
+            True if a verdict rejects the sample. Chance is then excluded as an explanation.
 
         Returns
         -------

@@ -306,7 +306,7 @@ class Posterior(Target):
     def compiled_terms(self) -> CompiledTerms | None:
         """Compiled terms used by samplers to run compiled chains, or None.
 
-        The value is None if no compiled terms exist or if ``data`` or a function was replaced.
+        None if there are no compiled terms, or if ``data`` or a function was replaced.
         """
         dim = self.dim or self._dim_of_use
         if self._compile is None or dim is None or not self._has_own_terms():
@@ -406,7 +406,7 @@ def _tempered_terms(make: MakeTerms, temperature: float, data: tuple[Array, ...]
 
 
 def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
-    """Derive the function for one parameter vector from a vectorized function."""
+    """Derive the function of one parameter vector from a vectorized function."""
     return partial(_first_of_one, many)
 
 

@@ -1,8 +1,8 @@
 """Base class of results, and the statements used in their text.
 
-Statements are shown as paragraphs on a terminal and as questions and answers on a page. The terms "proved", "found"
-and "an estimate" for brackets are defined only in this module. Pages, figures and files are created by modules in
-higher layers. To avoid upward imports, the package registers the functions in these modules with `serve_results_with`.
+Statements are shown as paragraphs on a terminal and as questions and answers on a page. The terms "proved", "found" and
+"an estimate" for brackets are defined only in this module. Pages, figures and files are created by modules in higher
+layers. To avoid imports of higher layers, the package registers their functions with `serve_results_with`.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ class Statement:
 
 
 def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
-    """Return a statement that lists any cautions among warnings."""
+    """Return a statement that lists the cautions among the warnings."""
     found = [f"{each[0].upper()}{each[1:]}." for each in warnings if isinstance(each, Caution)]
     return (Statement("limits", "Which cautions apply?", " ".join(["Caution:", *found])),) if found else ()
 

@@ -53,8 +53,8 @@ class Sample(Displayed):
     tree_depth : array_like of int, shape (n,), optional
         Depth of the trajectory tree of NUTS that ended in the draw.
     log_q : array_like, shape (n,), optional
-        Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. For
-        example, the approximation of a variational fit.
+        Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. An
+        example is the approximation of a variational fit.
 
     Raises
     ------

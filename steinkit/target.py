@@ -86,14 +86,14 @@ class Target:
         Cumulative distribution function F, in one dimension.
     tail_integrals : callable, (n,) -> (n, 2), optional
         Integral of F up to x and integral of 1 - F from x, in one dimension. These are E max(x - X, 0) and E max(X - x,
-        0). Wasserstein distances are then exact. Requires `cdf`.
+        0), and give exact Wasserstein distances. Requires `cdf`.
     sampler : callable, (n, Generator) -> (n, d), optional
         Function that draws n independent points.
     dim : int, optional
         Number of parameters; by default, the number of `names` or `bounds`. None allows any number of parameters.
     functions : mapping of str to callable, (n, d) -> (n,), optional
         Further quantities of interest by name, such as ``{"tau": lambda x: np.exp(x[:, 0])}``. The biases of their
-        means and standard deviations are estimated as for parameters. The attribute of this name can be set later.
+        means and standard deviations are estimated as for parameters. The attribute `functions` can also be set later.
     label : str, optional
         Name of the target in reports.
 
@@ -355,7 +355,7 @@ class Target:
         return values if finite.all() else np.where(finite.all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-        """Evaluate a function at points inside the support; return NaN for other points."""
+        """Evaluate a function inside the support; return NaN at other points."""
         inside = is_inside(points, self.bounds)
         if inside.all():
             return call_where_defined(function, points, row, what)

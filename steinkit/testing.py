@@ -306,13 +306,13 @@ def check_sampler(
     sample : callable (target, start, seed, ...) -> draws
         The sampler. The target has the methods ``score`` and ``log_density`` for points of shape (n, d), and the
         attributes ``dim`` and ``bounds``. ``start`` has shape (d,), and ``seed`` is an int. The draws may have any type
-        that `steinkit.as_sample` accepts. They should be at least a hundred effective draws without burn-in.
+        that `steinkit.as_sample` accepts. At least a hundred effective draws, without burn-in, are needed.
     targets : "standard", sequence of str, or mapping of str to StandardTarget
-        All targets of `standard_targets`, some of them by name, or others.
+        All targets of `standard_targets`, the names of some of them, or other targets.
     level : float
         Probability that an exact sampler is rejected on any of the targets.
     rng : int
-        Random seed. Every target has a seed of its own.
+        Random seed. Each target has its own seed.
     **options
         Further arguments of the sampler, such as its number of draws.
 
@@ -328,7 +328,7 @@ def check_sampler(
 
     Notes
     -----
-    Exceptions of the sampler and draws that cannot be tested are results: their target has failed.
+    Exceptions of the sampler and draws that cannot be tested are recorded in the result: the target counts as failed.
 
     Examples
     --------

@@ -23,7 +23,7 @@ weights solve the problem
     F_w(x) = 1/2 sum over j of w_j (Phi((x - y_j) / sigma) + Phi((x + y_j) / sigma)).
 
 This problem is a linear program. The last constraint sets the variance of the sum to the variance of the logistic
-distribution, pi^2 / 3. The constraint hardly increases the error. By symmetry, the errors for x < 0 are the same. The
+distribution, pi^2 / 3. The constraint barely increases the error. By symmetry, the errors for x < 0 are the same. The
 error is 7e-10 for sigma = 0.9, 5e-8 for sigma = 1, 1.4e-6 for sigma = 1.1 and 1.1e-4 for sigma = 1.3. For sigma < 0.92,
 the error is below the tolerance of linear programming solvers. In this case, non-negative least squares on the same
 grid finds a distribution with an error below 1e-8.

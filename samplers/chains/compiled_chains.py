@@ -192,7 +192,7 @@ class MetropolisChains(CompiledChains):
         super()._run_all(states)
 
     def begin(self, k: int) -> None:
-        """Set the terms at the initial state and the random generators of the chain."""
+        """Set a chain's random number generators and its initial terms."""
         record, vectors, seed = self.record, self.vectors, self.options.seeds[k]
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
         if self.drift == kernels.Drift.ALL_DATA:
@@ -272,7 +272,7 @@ class LangevinChains(CompiledChains):
         super().__init__(kernels.advance_langevin, model, options, temperature, recorder, **plan)
 
     def begin(self, k: int) -> None:
-        """Set the chain's random generator and its mode."""
+        """Set the chain's random number generator and its mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
             self.vectors[kernels.Vector.MODE], self.vectors[kernels.Vector.GRADIENT_AT_MODE] = (

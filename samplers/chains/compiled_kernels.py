@@ -91,7 +91,7 @@ class Terms(NamedTuple):
     size, longest : int
         Number of data points N, and the largest number of data points per call.
     rows : ndarray of int, shape (S,)
-        Numbers of the data points of a batch.
+        Indices of the data points in a batch.
     values : ndarray, shape (2 S,)
         Buffer for values of data points.
     work : ndarray, shape (d,)

@@ -4,7 +4,7 @@
 
     s_k = the first 53 bits of SeedSequence(s, spawn_key=(k,)),
 
-and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). A chain therefore depends only on s_k and not on
+and its noise of kind j comes from SeedSequence(s_k, spawn_key=(j,)). Therefore, a chain depends only on s_k and not on
 the number of chains. A generator returns the same numbers whether they are drawn one by one or in blocks, so the block
 size does not affect a chain.
 """
@@ -265,8 +265,8 @@ class RunOptions:
         Number of draws to keep per chain.
     budget : int, optional
         Largest number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
-        starts if its first batch fits into the budget, and it is always completed. Interrupting steps would selectively
-        remove expensive tests. At least one of the options draws and budget is required. A chain ends when it reaches
+        starts if its first batch fits into the budget, and it is always completed. Otherwise, expensive tests would be
+        removed selectively. At least one of the options draws and budget is required. A chain ends when it reaches
         either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -371,8 +371,7 @@ class RunOptions:
         Returns
         -------
         dict
-            The options by name, without ``progress``. The option "seed" is a list if the seeds of the chains were
-            given.
+            The options by name, without ``progress``. The option "seed" is a list if a sequence of seeds was given.
         """
         names = ("chains", "draws", "budget", "burn_in", "thin")
         return {name: getattr(self, name) for name in names} | {

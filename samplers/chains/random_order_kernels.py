@@ -5,8 +5,8 @@ can be computed separately. The key of an order is a random number generated fro
 mapped to the random integer floor(h m / 2^64) in 0, ..., m - 1. The bias of this integer is at most m / 2^64.
 
 Small data sets are shuffled in place (Durstenfeld 1964). For p = 0, 1, ..., position p is swapped with a random
-position in p, ..., N - 1. For any initial order, all orders are equally likely. Only the positions that are read are
-shuffled.
+position in p, ..., N - 1. All orders are equally likely, whatever the initial order. Only the positions that are read
+are shuffled.
 
 For large data sets, one list per chain would require too much memory. In this case, the orders are computed by the
 following method. A position p < side^2 is written as two digits, p = left side + right. Random functions f_1, ..., f_6,
@@ -14,14 +14,14 @@ each a table of ``side`` numbers, transform the digits in turn:
 
     left <- (left + f_1(right)) mod side,    right <- (right + f_2(left)) mod side,    left <- (left + f_3(right)) ...
 
-Each line is invertible, so the map from p to the result q is one to one. This method is a Feistel network that operates
-on digits instead of bits (Black and Rogaway 2002). If q >= N, the transformation is repeated until q < N, which makes
-the map a permutation of the positions 0, ..., N - 1. With side = ceil(sqrt(N)), repetitions are rare.
+Each round is invertible, so the map from p to the result q is one to one. This method is a Feistel network that
+operates on digits instead of bits (Black and Rogaway 2002). If q >= N, the transformation is repeated until q < N,
+which makes the map a permutation of the positions 0, ..., N - 1. With side = ceil(sqrt(N)), repetitions are rare.
 
-The number of lines was chosen experimentally. The experiment used sorted data with N = 33,600 and sections that
+The number of rounds was chosen experimentally. The experiment used sorted data with N = 33,600 and sections that
 contained half of the data. The variability of sections of an order was compared with that of random samples. The ratio
-of the variabilities is up to 60 with two lines and up to 1.3 with four lines. With six lines, no difference was found
-in 20,000 orders.
+of the variabilities is up to 60 with two rounds and up to 1.3 with four rounds. With six rounds, no difference was
+found in 20,000 orders.
 
 References
 ----------

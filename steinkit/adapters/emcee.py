@@ -53,13 +53,12 @@ def from_emcee(
     sampler : emcee.EnsembleSampler
         Sampler after a run.
     discard, thin : int
-        Arguments of its `get_chain`, which are the number of initial steps to discard, and the interval of the steps to
-        keep.
+        Number of initial steps to discard, and interval between kept steps, as in `get_chain`.
     names : sequence of str, optional
         Names of the d coordinates. The default is the sampler's `parameter_names`.
     score : callable, (n, d) -> (n, d), optional
         Gradient of the log density. By default, it is computed by central differences, with about eleven evaluations
-        per draw and coordinate, and more if the log density is not smooth.
+        per draw and coordinate, or more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
         Bounds of the support. Bounds are required if the log density is -inf next to the draws.
     label : str
@@ -139,7 +138,7 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support has an undeclared edge close to the draws."""
+    """Raise InputError if the support ends near the draws without bounds."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):

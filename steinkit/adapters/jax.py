@@ -56,21 +56,22 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     -------
     Target, Sample
         The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and without
-        latent sites. Models for minibatches usually have this form. Otherwise, it is a `Target`.
+        latent sites. Models written for minibatches usually have this form. Otherwise, it is a `Target`.
 
     Raises
     ------
     InputError
-        If the model has discrete latent sites, including enumerated ones, if a site has no draws, or draws of another
-        shape or outside its support, or if there is no model and no gradients were stored or a site was transformed.
+        If the model has discrete latent sites, including enumerated ones, or if the draws of a site are missing, have
+        another shape or lie outside the support. Without a model, also if no gradients were stored or a site was
+        transformed.
     MissingDependencyError
         If NumPyro is not installed (``pip install -e '.[numpyro]'``).
 
     Warns
     -----
     SteinkitWarning
-        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that do not match the model. In this
-        case, the draws belong to another model or other data.
+        If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that do not match the model. The draws
+        may belong to another model or other data.
 
     Examples
     --------
@@ -475,7 +476,7 @@ def from_blackjax(
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states do not match ``logdensity``. In this case, the draws belong to another density.
+        If the gradients in the states do not match ``logdensity``. The draws may belong to another density.
 
     Examples
     --------

@@ -286,7 +286,7 @@ def check(target: Target, sample: Sample) -> None:
 
 
 def some_of(n: int, most: int = _CHECKED) -> NDArray[np.intp]:
-    """Return at most ``most`` evenly spaced positions among n draws."""
+    """Return at most ``most`` evenly spaced indices of n draws."""
     return np.unique(np.linspace(0, n - 1, most).astype(np.intp))
 
 
@@ -359,8 +359,9 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     stored : ndarray, shape (n, d), or None
         Stored gradients. The log densities are not compared if this is None.
     remedy : str, optional
-        Instruction for the error message. If it is given, the gradients must agree at all draws to the accuracy of two
-        compilers. If it is empty, approximate agreement at most draws is sufficient, in single or double precision.
+        Instruction for the error message. If it is given, the gradients must agree at all draws up to the rounding
+        differences between compilers. If it is empty, approximate agreement at most draws is sufficient, in single or
+        double precision.
 
     Raises
     ------
@@ -407,7 +408,7 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     -----
     SteinkitWarning
         If Stein's identity indicates an incorrect scale of the scores. Draws that are too wide or too narrow in every
-        coordinate have the same effect.
+        coordinate cause the same warning.
     """
     assert sample.scores is not None
     if len(sample) < _FEWEST:

@@ -66,7 +66,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     mode : optional
         Mode of PyTensor. By default, NumPy evaluates the graph, vectorized over draws, after one or two seconds of
         compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half
-        a minute. This is useful if one score over all the data takes milliseconds.
+        a minute. They are useful if one evaluation of the score takes milliseconds.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     ------
     InputError
         If the model has discrete variables, if its density is random (`pymc.Minibatch`), in single precision or without
-        gradient, or if parameters have no draws, or draws with other shapes or labels.
+        gradient, or if the draws of a parameter are missing or have other shapes or labels.
     MissingDependencyError
         If PyMC is not installed (``pip install -e '.[pymc]'``).
 
@@ -421,7 +421,7 @@ class Graphs:
     def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
         """Return a function that is compiled on its first call.
 
-        The function is evaluated on blocks of points.
+        The returned function processes the points in blocks.
         """
         compiled = cache(compiled)
 
@@ -605,7 +605,7 @@ def _of_model(
     if sorted(wanted) != sorted(stored):
         missing = [label for label in wanted if label not in stored] or [x for x in stored if x not in wanted]
         raise InputError(
-            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}, and only one of them has "
+            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}; only one of them contains "
             f"{missing[0]!r}; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]

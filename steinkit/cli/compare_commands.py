@@ -67,7 +67,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
 
 
 def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]]:
-    """Return the readable samples, and errors for the others."""
+    """Return the samples that could be read, and the errors for the others."""
     samples: dict[str, Sample] = {}
     unread: dict[str, SteinkitError] = {}
     for file in request.files:

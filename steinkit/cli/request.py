@@ -49,7 +49,7 @@ class Task:
     Attributes
     ----------
     samples : dict of str to Sample
-        Samples. They have the names of the target if ``--columns`` states the order.
+        Samples. If ``--columns`` is given, their columns have the names of the target's parameters.
     measures : tuple of Measure
     target : Target, optional
         Target. It is None if the scores of the samples are used, or if no scores are required.
@@ -218,7 +218,7 @@ class Request(NamedTarget):
         return Origin(self.files, self.against(judged=judged), self.name, dict(self.options), command, __version__)
 
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
-        """Return the arguments for samples that share the parameters of ``lead``."""
+        """Return the arguments for samples with the same parameters as ``lead``."""
         target = self.of_sample(lead, samples[lead], needs_scores=self.needs_scores)
         left_out = [note for each in samples.values() for note in selected(each, target)[1]]
         samples = {name: selected(each, target)[0] for name, each in samples.items()}
@@ -317,7 +317,7 @@ def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sampl
 
 
 def bounds_for(given: Sequence[tuple[str, float, float]], sample: Sample) -> Floats | None:
-    """Return parameter bounds given by one pair, ordered pairs or named pairs."""
+    """Return parameter bounds from a single pair, ordered pairs or named pairs."""
     if not given:
         return None
     names, pairs = [name for name, *_ in given], np.array([pair for _, *pair in given])

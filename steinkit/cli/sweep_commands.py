@@ -53,8 +53,8 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
     \f
     Paths in CONFIG.toml are relative to the folder that contains CONFIG.toml. Any Python files named in CONFIG.toml are
     run. A Python file can define a target, or a sampler as a function (target, *, seed, **options) that returns an
-    array of shape (draws, coordinates). With start = "normal", each seed starts from a standard normal draw. The table
-    [run] also accepts max_seconds, label and measure options, such as units, dilation and solver.
+    array of shape (draws, coordinates). With start = "normal", each seed starts from a standard normal draw. The [run]
+    table also accepts max_seconds, label, and options of the measures, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep
     and runs failed cells again. The grid and the seeds can be extended later. Cells with a different target, sampler,
@@ -103,7 +103,7 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
     All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the same
-    format as for 'steinkit sweep'. The table [sampler] sets the full chain length, given as budget or draws.
+    format as for 'steinkit sweep'. The [sampler] table sets the full chain length as a budget or a number of draws.
 
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes the run.

@@ -9,8 +9,8 @@ The R packages posterior, cmdstanr and tidybayes number the draws in the columns
 ``write.csv`` writes row names to an unnamed first column, which pandas calls ``Unnamed: 0``. Tables from other programs
 are described in `programs`.
 
-To prevent weights from being lost, an error is raised for a column with a name such as ``w`` or ``logwt`` unless the
-user states whether the column contains the weights.
+A column with a name such as ``w`` or ``logwt`` is an error unless the user states whether it contains the weights. This
+prevents weights from being ignored unnoticed.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Columns:
     fields : dict of str to int
         Columns of the weights, costs, labels and diagnostics. The keys are the corresponding attributes of `Sample`.
     taken : dict of str to str
-        Interpretation of the columns that samplers add; empty for columns that are ignored.
+        Interpretations of the columns that samplers add. They are empty for ignored columns.
     program : str
         Description of the table if a known program wrote it; otherwise empty.
     """
@@ -279,8 +279,8 @@ def _is_logarithmic(name: str) -> bool:
 def weights_from(values: NDArray[Any], name: str, source: str, *, is_told: bool = False) -> NDArray[Any]:
     """Return the weights in a column; log weights are exponentiated.
 
-    Exponentiated weights are scaled to a maximum of 1, and weights below 1e-100 are set to 0. A warning is issued when
-    log weights are exponentiated, unless ``is_told`` is true.
+    Exponentiated weights are scaled to a maximum of 1, and weights below 1e-100 are set to 0. Unless ``is_told`` is
+    true, a warning states that log weights were exponentiated.
 
     Raises
     ------

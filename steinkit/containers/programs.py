@@ -5,8 +5,9 @@ diagnostics, parameters, or values that are ignored, such as the log density of 
 
 Nested sampling [1]_ repeatedly removes the draw with the lowest likelihood from a set of live points. Each step
 multiplies the prior volume X by about exp(-1 / N), where N is the number of live points. The weight of the removed draw
-is L (X_before - X). Tables without a weight column contain log X, N, or the likelihood above which each draw was born.
-The birth likelihoods determine N because a draw is alive between its birth likelihood and its own likelihood [2]_.
+is L (X_before - X). Tables without a weight column contain log X, N, or each draw's birth likelihood, which is the
+likelihood threshold when the point was drawn. The birth likelihoods determine N because a point is live between its
+birth likelihood and its own likelihood [2]_.
 
 References
 ----------
@@ -135,10 +136,10 @@ def nested_weights(columns: Mapping[str, Floats]) -> Floats:
 
 
 def live_points(likelihood: Floats, birth: Floats) -> Floats:
-    """Return the number of live points at the death of each draw.
+    """Return the number of live points when each draw was removed.
 
-    If the draws are sorted by log likelihood, draw k dies after k other draws. The live points are the remaining draws
-    that were born below the likelihood of draw k.
+    If the draws are sorted by log likelihood, draw k is removed after k other draws. The live points are the remaining
+    draws that were born below the likelihood of draw k.
     """
     born = np.searchsorted(np.sort(birth), likelihood)
     return np.asarray(born - np.arange(len(likelihood)), dtype=np.float64)

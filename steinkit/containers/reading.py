@@ -56,7 +56,7 @@ def as_sample(
     ----------
     draws : Sample, array_like, dict of array_like, data frame, or xarray, ArviZ, emcee, PyStan or CmdStanPy object
         - An array has shape (n,), (n, d) or (chains, draws, d).
-        - A dict has one array per parameter. The first axis of each array indexes the draws.
+        - A dict has one array per parameter. The first axis of each array corresponds to the draws.
         - A data frame has one row per draw. Its columns ``chain``, ``draw``, ``weight`` and ``cost`` are reserved,
           and ``score:NAME`` is the score of NAME, as in CSV files.
         - Variables of an InferenceData, DataTree, Dataset or DataArray have the dimensions ``chain`` and ``draw``, or

@@ -202,7 +202,7 @@ def invariance_test(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Draws in the order in which they were made.
+        Draws in the order in which they were generated.
     target : Target
         A target with a log density or a score function. Without a log density, its changes are computed by integrating
         the score along the moves.
@@ -312,7 +312,7 @@ def _distinct(draws: Draws, density: Density) -> Draws:
 
 
 class _TooSlowError(InputError):
-    """Error for a log density that is too slow for the test."""
+    """Raised if the log density is too slow for the test."""
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
@@ -407,9 +407,8 @@ class _Functions:
     ----------
     centre, scale : ndarray, shape (d,)
     level, spread : float
-        Median and scale of the log density. If `spread` is 0, the log density is not used.
-    first, second : ndarray of int
-        Pairs of coordinates.
+        Median and scale of the log density. If `spread` is 0, the log density is not used. first, second : ndarray of
+        int Pairs of coordinates.
     correlation : ndarray
         Correlations of these pairs.
     """
@@ -447,7 +446,7 @@ class _Functions:
         return np.vstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Return the finding for the k-th function, where z > 0 if its mean increased."""
+        """Return the finding for the k-th function; z > 0 if its mean increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE

@@ -330,8 +330,8 @@ def _score_tests(
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
     """Return the p-value for the `late` draws from all tests except the kernel test.
 
-    Return None if the draws are rejected or if there are too few draws. A larger p-value would let the draws pass more
-    easily, so the p-value is not multiplied by `looks`.
+    Return None if the draws are rejected or if there are too few draws. The p-value is not multiplied by `looks`,
+    because a larger p-value would make a rejection of the later draws less likely.
     """
     try:
         rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
@@ -347,7 +347,7 @@ def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False
     """Return the tests that were run and their shares of the level.
 
     If the support has an edge that is not declared as a bound, the score-based tests receive no share of the level, and
-    the invariance test receives the entire level.
+    the invariance test receives the whole level.
     """
     made = {name: p for name, p in p_values.items() if p is not None}
     taken = sum(share for name, share in _SHARES.items() if name in made)
@@ -367,8 +367,8 @@ def _bias(
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning that explains why they are missing.
 
-    If there are several modes, the estimates within the modes are combined. The argument `rng` is passed only for
-    rejected draws. A short exact run is made only for these draws and only if the log density can be evaluated quickly.
+    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws,
+    because a short exact run is made only for them, and only if the log density can be evaluated quickly.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow
@@ -408,7 +408,7 @@ def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple
 def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
     """Run the invariance test within half of the remaining time.
 
-    If the test would take longer, the returned test has no p-value.
+    If the test takes longer, the returned test has no p-value.
     """
     try:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):

@@ -175,9 +175,9 @@ class Verdict(Result):
         For scores estimated from batches of data, the largest fraction of the variance of a coordinate's score that is
         due to batching. None for exact scores.
     hiding : tuple of str
-        Those warnings that report conditions that may hide a bias.
+        Warnings about conditions that may hide a bias.
     warnings : tuple of str
-        Reservations about the verdict.
+        Limitations of the verdict.
 
     Examples
     --------
@@ -385,7 +385,7 @@ class Verdict(Result):
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
-        """Tabulate the ten largest biases, or return "" if no bias is reliable.
+        """Tabulate the ten largest biases, or return "" if no estimate is reliable.
 
         Returns
         -------
@@ -434,11 +434,11 @@ class Verdict(Result):
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            One row per parameter, in their order, followed by the functions of the target. The columns are ``mean``,
-            ``sd``, ``q5``, ``q95``, ``mcse_mean``, ``ess_bulk``, ``ess_tail``, ``r_hat``, ``corrected_mean``,
-            ``corrected_sd``, ``mean_bias``, ``mean_margin``, ``sd_bias`` and ``sd_margin``; see `BiasEstimate` for the
-            units. With `importance`, there are also ``psis_mean`` and ``psis_sd``. Values that are not known are NaN.
-            Polars is used if pandas is not installed.
+            One row per parameter, followed by one row per function of the target. The columns are ``mean``, ``sd``,
+            ``q5``, ``q95``, ``mcse_mean``, ``ess_bulk``, ``ess_tail``, ``r_hat``, ``corrected_mean``, ``corrected_sd``,
+            ``mean_bias``, ``mean_margin``, ``sd_bias`` and ``sd_margin``; see `BiasEstimate` for the units. With
+            `importance`, there are also ``psis_mean`` and ``psis_sd``. Unknown values are NaN. Polars is used if pandas
+            is not installed.
 
         Raises
         ------
@@ -548,7 +548,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """Text with the strongest findings, or the rejecting test without findings."""
+        """Text with the strongest findings, or else with the test that rejects."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:
@@ -564,7 +564,7 @@ class Verdict(Result):
 
     @property
     def _mixing(self) -> str:
-        """A sentence about the ESS of rejected draws and the possible effect of mixing."""
+        """A sentence about the ESS of rejected draws and the effect of slow mixing."""
         if not self.ess_text or not self.is_biased or self.burn_in is not None:
             return ""
         if self.mixed is not False:

@@ -17,17 +17,17 @@ width. If there are boundary factors, b replaces t, and a_j replaces 1 where f i
 
 There are 2 d features of the first two kinds and 2 d (d - 1) features of the other kinds. The means and variances of
 these features are computed as matrix products. Computing autocorrelation times takes longer. These times are computed
-only for features that may have the largest |z|. The other features have a smaller |z| even if their autocorrelation
-time is the median for their kind. All pairs are tested in every dimension. If pairs were selected on one half of the
+only for features that may have the largest |z|. The other features would have a smaller |z| even with the median
+autocorrelation time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the
 draws, every z would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction
 for all pairs does.
 
 **All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
 for draws from the target if i != j and x_j has no bounds. An error in one pair is detectable in the mean M_ij of this
 product. An error may also be spread over all pairs, such as the missing correlations of a mean-field fit in d
-dimensions. Such an error may be about one standard error in each of the d (d - 1) means and is detectable in the sum of
-their squares. The statistic uses the means M_b over batches b of the draws. The products of a batch with itself contain
-noise and are omitted:
+dimensions. Such an error may be only about one standard error in each of the d (d - 1) means but is detectable in the
+sum of their squares. The statistic uses the means M_b over batches b of the draws. The products of a batch with itself
+contain noise and are omitted:
 
     T = sum over separate b, c of G_bc,        G_bc = <M_b, M_c>,
 
@@ -234,7 +234,7 @@ def _bump(centred: Floats) -> Floats:
 
 
 def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
-    """Return the features in a group that could have the largest absolute z-score."""
+    """Return the features of a group that may have the largest |z|."""
     found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
     tried = 0

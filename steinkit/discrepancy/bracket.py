@@ -49,7 +49,7 @@ class Bracketed(BracketResult):
         }
 
     def _details(self) -> dict[str, Any]:
-        """Return additional JSON entries for the measure."""
+        """Return additional JSON entries of the measure."""
         return {}
 
     @property
@@ -111,7 +111,7 @@ def require_ordered(lower: float, upper: float, **evidence: Any) -> None:
 
 @contextmanager
 def instance_kept(**arrays: Any) -> Iterator[None]:
-    """Attach these arrays to any CrossedBracketError raised inside the block."""
+    """Attach these arrays to any CrossedBracketError raised in the block."""
     try:
         yield
     except CrossedBracketError as error:

@@ -6,12 +6,12 @@ of `classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 
-This construction is accurate over short gaps. If u were computed from gamma and Gamma, rounding errors would dominate
-it. At distance a from a bound of the support, the value is gamma = a Gamma + c3 a^2 u. Between two bounds, a linear
-function is added to g. The linear function does not change u and v, and the sum vanishes at both bounds. The recursion
-is computed in integers, in a unit that is small enough to represent all gaps exactly. The functions in the class form a
-convex set that contains zero. Each component of the program is therefore scaled down until every constraint holds with
-a margin for rounding errors.
+This construction is accurate even over short gaps, where rounding errors would dominate u if it were computed from
+gamma and Gamma. At distance a from a bound of the support, the value is gamma = a Gamma + c3 a^2 u. Between two bounds,
+a linear function is added to g. The linear function does not change u and v, and the sum vanishes at both bounds. The
+recursion is computed in integers, in a unit that is small enough to represent all gaps exactly. The functions in the
+class form a convex set that contains zero. Each component of the program is therefore scaled down until every
+constraint holds with a margin for rounding errors.
 
 **Upper bound.** Let lambda and mu be any multipliers of the equations for gamma and Gamma in `classical_program`, and
 let rho >= 0 be any multipliers of the inequalities for t_+ and t_-. By weak duality, the optimum is at most
@@ -53,7 +53,7 @@ _BITS = 800  # lengths and slopes are in units of 2^-800, and values are in unit
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
-    """Return proved bounds on the optimum and a function that attains the lower one.
+    """Return proved bounds on the optimum, and a function for the lower bound.
 
     The function is given by its values gamma and slopes Gamma at the points.
 
@@ -191,7 +191,7 @@ def upper_bound(program: ClassicalProgram, tension: Floats, torque: Floats, cut:
 
 
 def _gap_maximum(A: Floats, B: Floats, C: Floats) -> Floats:
-    """Compute upper bounds on A u + B v + C_+ t_+ + C_- t_- over each gap's cones.
+    """Bound A u + B v + C_+ t_+ + C_- t_- from above over the cones of each gap.
 
     The variable rest = S - |A| / 2 is found by bisection.
     """

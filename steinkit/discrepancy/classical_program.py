@@ -49,7 +49,7 @@ class ClassicalProgram:
         Strictly increasing points, and their weights and scores.
     factors : SteinFactors
     bounds : tuple of float
-        Bounds of the support. They are infinite if there are none.
+        Bounds of the support. Missing bounds are infinite.
     """
 
     points: Floats
@@ -116,7 +116,7 @@ class ClassicalProgram:
 class ConeAnswer:
     """Primal and dual variables returned by a cone solver.
 
-    The variables may be inaccurate because `classical_bounds` proves bounds from any values.
+    The variables need not be accurate because `classical_bounds` proves valid bounds from any values.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     ----------
     program : ClassicalProgram
     seconds : float
-        Time limit of Clarabel. If it is exceeded, there is no result.
+        Time limit of Clarabel. If it is exceeded, no solution is returned.
     """
     import cvxpy as cp
 

@@ -12,12 +12,13 @@ the following features, with c = z - m', u = V'c, v = V't and r^2 = sum_k u_k^2 
     pairs    c_i t_j + c_j t_i                  g = c_i e_j + c_j e_i   dependence of i and j, i < j
 
 With r^2 in place of q, the tails feature has mean zero only if the variance of the target is finite. Exact draws of a t
-distribution with two degrees of freedom would then appear to have light tails. The factor q is below k = 64 and has
-little effect on most draws.
+distribution with two degrees of freedom would then appear to have light tails. The factor q is less than k = 64, which
+affects only a few draws.
 
 The center m', the principal axes V and their variances w are computed from *the other half* of the draws. Axes computed
 from the same draws would follow the noise in the draws, and nearly all exact samples in 30 dimensions would be
-rejected. A center computed from the same draws would bias the spread by the inverse of the effective sample size.
+rejected. A center computed from the same draws would cause a bias of the spread of the order of the inverse of the
+effective sample size.
 
 On a bounded support, the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
 The operator is then the operator of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
@@ -277,7 +278,7 @@ class ChainMoments:
 
 @dataclass(frozen=True)
 class NamedMoment:
-    """Moment of a sample, with the names of the coordinates.
+    """Moment of a sample, with the names of its coordinates.
 
     Attributes
     ----------
@@ -533,7 +534,8 @@ def moment_stein_discrepancy(
         Weights of the draws, in any unit. Means are divided by the sum of the weights. Weighted draws are assumed to be
         a chain in the given order, or independent if they are sorted by weight. A warning states the assumption.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support. The default is the bounds of the target. If bounds are omitted, exact draws are rejected.
+        Bounds of the support. The default is the bounds of the target. If the bounds are missing, exact draws are
+        rejected.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
         ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared require the same scale.
@@ -650,7 +652,7 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
 
 
 def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
-    """Return points, drift b and diffusion a in the given units.
+    """Return the points, the drift b and the diffusion a in the given units.
 
     Each array has shape (d, n). The diffusion is None if there are no bounds.
     """

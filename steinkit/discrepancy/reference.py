@@ -99,7 +99,7 @@ def reference_discrepancy(
 
 @dataclass(frozen=True, eq=False)
 class LongRun:
-    """Draws from a long exact run that provides reference samples.
+    """Long exact run that provides reference samples.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class LongRun:
         return replace(self, draws=self.draws.select(sample.names))
 
     def blocks(self, size: int) -> list[Sample]:
-        """Return evenly spaced blocks of the run, each with the given effective size.
+        """Return evenly spaced blocks of the run with the given effective size.
 
         Raises InputError if the run is too short.
         """
@@ -179,7 +179,7 @@ def _of_exact_samples(
 ) -> Reference:
     """Compute the discrepancies of exact samples with n draws each.
 
-    Each computation gets an equal share of the remaining time.
+    The remaining time is divided equally among the computations.
     """
     shares, results = Shares(repeats), []
     for _ in progress_bar("reference samples", shown=progress, unit="it", steps=range(repeats)):

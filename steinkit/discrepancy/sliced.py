@@ -434,7 +434,7 @@ def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
 
 
 def _too_many(means: Floats, term: Term) -> str:
-    """Name the regions where h is large and those where h is negative."""
+    """Describe the regions where h is large or negative."""
     many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
     few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
     return f"there are probably too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

@@ -60,9 +60,8 @@ class WassersteinDistance(Measured):
     lower, upper : float
         Bounds of the distance, in `units`.
     claim : {"proved", "found"}
-        The value "proved" is used for two samples, and means that the bracket includes all rounding errors. The value
-        "found" is used for a target, and means that the bracket assumes the accuracy `Target.cdf_accuracy` of the
-        target's cdf.
+        "proved" (two samples): the bracket includes all rounding errors. "found" (a target): the bracket also assumes
+        that the target's cdf has the accuracy `Target.cdf_accuracy`.
     sample : DistinctSample
         Distinct points in raw units, with weights, counts and names.
     units : Units
@@ -213,7 +212,7 @@ def _weighted(draws: DrawsLike, weights: ArrayLike | None, name: str) -> Sample:
 
 
 def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
-    """Return the weight of each of the n distinct points.
+    """Return the weights of the n distinct points.
 
     If the sample is unweighted, these weights are exact.
     """

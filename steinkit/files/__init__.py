@@ -1,6 +1,6 @@
 """Readers and writers for text, NumPy, NetCDF, HDF5 and Zarr files.
 
-Text tables include Stan CSV files and chain files from other programs.
+Text tables include Stan CSV files and the chain files of other programs.
 
 The module `streams` reads and writes bytes. Each format has a module that converts bytes to a `Sample` and back. The
 functions `read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files.

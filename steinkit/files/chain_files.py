@@ -41,7 +41,7 @@ _CODA_INDEX = re.compile(r"(.*?)(?:index\.txt|\.ind)", re.IGNORECASE)
 def chain_files(path: Path) -> list[str]:
     """Return the chain files that belong to a CODA index or a GetDist root.
 
-    The list is empty for other paths.
+    For other paths, the list is empty.
     """
     found = _CODA_INDEX.fullmatch(path.name)
     if found and path.is_file():
@@ -143,7 +143,7 @@ def with_live_points(data: bytes, path: Path | None) -> bytes:
     Raises
     ------
     InputError
-        If the file of live points is missing. Without the live points, the weights would be biased.
+        If the file of live points is missing. The weights would be biased without the live points.
     """
     if path is None or not path.stem.endswith(_DEAD):
         return data

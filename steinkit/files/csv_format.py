@@ -5,8 +5,8 @@ or blanks. If the column separator is not a comma, numbers may have decimal comm
 without a byte order mark. Lines that begin with ``#`` are comments. After the first row, a comment that contains only
 numbers is an error because it may be a draw. If there is no header, the last comment with one name per column is used
 as the header because `numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see
-`chain_files`), or the columns of a blank-separated table are named x1, x2, and so on. Blank lines are skipped. If there
-is only one column, a blank line between rows is an error because it may be a missing value.
+`chain_files`), or the columns of a whitespace-separated table are named x1, x2, and so on. Blank lines are skipped. If
+there is only one column, a blank line between rows is an error because it may be a missing value.
 
 Spreadsheets interpret cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such column names are therefore
 written with a leading apostrophe, which is removed when the file is read.

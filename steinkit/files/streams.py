@@ -36,7 +36,7 @@ ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")  # the first name marks Zarr
 def damage_reported(message: str, remedy: str = "", error: type[SteinkitError] = InputError) -> Iterator[None]:
     """Convert any error from a library to a steinkit error.
 
-    Libraries raise many different exceptions for damaged files.
+    For damaged files, libraries raise many different exceptions.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def require_size(size: float, source: str) -> None:
 
 
 def _content(stream: Any, source: str) -> bytes:
-    """Read a stream as bytes, up to the limit; encode text as UTF-8."""
+    """Read a stream as bytes, up to the limit, encoding text as UTF-8."""
     content = io.BytesIO()
     while block := stream.read(_BLOCK):
         content.write(block.encode("utf-8", errors="surrogatepass") if isinstance(block, str) else block)
@@ -222,7 +222,7 @@ def _is_text(stream: Any) -> bool:
 
 
 def _read_path(path: Path) -> bytes:
-    """Read a regular file or pipe; reject other files because they may never end."""
+    """Read a regular file or pipe; reject devices, which may never end."""
     with damage_reported(f"{path} cannot be read", "check its permissions and its name"):
         if not path.parent.is_dir():
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")

@@ -11,7 +11,7 @@ All measures have the same signature. The functions `score`, `compare`, `curve` 
     ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
     ess           effective sample size            any dimension    an estimate; requires no target
 
-All measures except the last are distances between the sample and its target, so smaller values are better. The
+All measures except the last are distances between the sample and its target, for which smaller values are better. The
 effective sample size is the number of independent draws that would give the same precision. This measure does not
 depend on the target and therefore cannot detect bias.
 """
@@ -234,8 +234,8 @@ def take_measure(
         One of `measure_names`.
     sample : Sample
     target : Target, optional
-        Target distribution. It is not required for "ess". It is also not required if the sample stores scores and the
-        measure is not "wasserstein".
+        Target distribution. It is not required for "ess". Except for "wasserstein", it is also not required if the
+        sample stores scores.
     settings : mapping, optional
         Settings by name, possibly of several measures.
     **changes

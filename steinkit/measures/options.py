@@ -3,9 +3,9 @@
 Each setting of a measure is declared once. These declarations define the command-line options, the keys in the [run]
 table of a sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records.
 
-A single sample is measured in units of its own standard deviations, and so is each of its reference samples. When
-several samples or the cells of a sweep are compared, all of them share one scale. Diffusion operators are functions of
-the raw coordinates and are therefore used with raw units.
+A single sample and each of its reference samples are measured in units of their own standard deviations. Several
+samples, and the cells of a sweep, are compared on a common scale. Diffusion operators are functions of the raw
+coordinates and are therefore used with raw units.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class Option:
         A line of help without its period, or a function that returns such a line. It is empty if the command line has
         no such option.
     read : callable
-        Converter for text of the command line, which is a Python type, or a function that raises ValueError with the
-        expected form.
+        Converter for command-line text: a Python type, or a function that raises ValueError with the expected form.
     choices : callable, optional
         Function that returns the allowed words.
     flag : str
@@ -200,7 +199,7 @@ class Measure:
     smaller_is_better : bool
         True if the measure is a distance from the target.
     claim : {"proved", "found", "estimated"}
-        Claim of its values. It is a proved bracket, a bracket that is partly extrapolated, or no bracket.
+        Claim of its values. Values have a proved bracket, a partly extrapolated bracket, or no bracket.
     needs : {"draws", "scores", "target"}
         Input that the measure requires. A measure that requires only draws cannot detect bias.
     has_picture : bool
@@ -233,7 +232,7 @@ class Measure:
 
     @property
     def better(self) -> str:
-        """Text for a sample with a disjoint and better bracket, such as "proved better"."""
+        """Text for a better sample with a disjoint bracket: "proved better"."""
         return f"{self.claim} better" if self.has_bracket else "better"
 
     @property

@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
     ----------
     verdict : Verdict or None
     unjudged : str or None
-        Reason of a missing verdict. It is None if no verdict was requested.
+        Reason why there is no verdict; None if no verdict was requested.
     exit_code : int
         Exit code of a command without a verdict.
     """
@@ -77,9 +77,9 @@ class ComparedSample:
         Errors of the other measures.
     verdict : Verdict or None
     unjudged : str or None
-        Reason of a missing verdict. It is None if no verdict was requested.
+        Reason why there is no verdict; None if no verdict was requested.
     effective : int or None
-        Effective size of the exact samples for comparison, or None if there are none.
+        Effective size of the exact reference samples, or None if there are none.
     """
 
     name: str
@@ -97,7 +97,7 @@ class ComparedSample:
 
     @property
     def size(self) -> int:
-        """Effective size of the exact samples used for comparison."""
+        """Effective size of the exact reference samples."""
         return self.effective or self.draws
 
     @property
@@ -189,7 +189,7 @@ def score_sample(
 ) -> Scores:
     """Compute the measures and the verdict for a sample.
 
-    Exact samples are also measured for reference. If the computation of the verdict or a reference fails, a warning
+    Exact samples are also measured, as a reference. If the computation of the verdict or a reference fails, a warning
     gives the reason.
 
     Parameters
@@ -198,7 +198,7 @@ def score_sample(
     target : Target, optional
     measures : sequence of Measure
     settings : mapping
-        Settings by name. The measures, the references and the verdict share "max_seconds".
+        Settings by name. "max_seconds" applies to the measures, the references and the verdict together.
     exact : int or LongRun
         Number of independent samples to measure, each with the effective size of the sample. Alternatively, a run that
         is divided into blocks of this size.
@@ -239,7 +239,7 @@ def score_samples(
 ) -> Scored:
     """Compute the measures and verdicts for several samples.
 
-    For reference, exact samples with the same effective sizes are also measured. See `score_sample`.
+    Exact samples with the same effective sizes are also measured, as a reference. See `score_sample`.
 
     Raises
     ------

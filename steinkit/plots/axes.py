@@ -65,7 +65,7 @@ def in_style(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any:
-    """Return the given Axes, or create them in a new pyplot figure."""
+    """Return the given Axes, or new Axes in a new pyplot figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -225,9 +225,9 @@ def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None,
         Contributions of the coordinates.
     ax : matplotlib Axes
     most : int, optional
-        Number of bars. By default, all coordinates have a bar.
+        Number of bars. By default, a bar is drawn for every coordinate.
     longest_name : int
-        Number of letters per line of a name.
+        Largest number of letters per line of a name.
     """
     shown = sorted(terms, key=lambda each: -each.value)[:most]
     values, lower, upper = (np.array([getattr(each, name) for each in shown]) for name in ("value", "lower", "upper"))

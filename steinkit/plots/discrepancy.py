@@ -1,6 +1,6 @@
 """Plots of a graph Stein discrepancy.
 
-The plots show regions with too many draws and regions with too few.
+The plots show regions with too many and regions with too few draws.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
 D. The function h maximizes this mean. Therefore, D is positive even for exact samples, and h is large at some of their
@@ -84,7 +84,7 @@ def exact_share(value: float, standard: Standard, coordinate: int | None = None)
 
 
 def threshold(h: Floats, weights: Floats, share: float) -> float:
-    """Return the smallest value of h among the draws that make up the excess.
+    """Return the smallest value of h among the draws that form the excess.
 
     Return infinity if there is no excess.
 

@@ -241,7 +241,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
 
 
 def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
-    """Return one figure for each parameter that has several values."""
+    """Return one figure for each parameter with several values."""
     name = found.leading
     if name is None:
         return ()

@@ -94,7 +94,7 @@ class Shares:
     Parameters
     ----------
     pieces : int
-        Number of tasks. If a task does not use all of its time, the later tasks share the rest.
+        Number of tasks. If a task does not use all of its time, the rest is divided among the later tasks.
     """
 
     def __init__(self, pieces: int) -> None:

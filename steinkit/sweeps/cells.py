@@ -1,4 +1,4 @@
-"""Cells of a sweep, each of them with the measures of one chain."""
+"""Cells of a sweep, each with the measures of one chain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Measured:
     measure : str
         Name of the measure.
     value, lower, upper : float
-        The value and its certified bracket. Both ends equal the value if the measure is an estimate.
+        The value and its certified bracket. For an estimate, both ends are equal to the value.
     margin : float or None
         Margin of error (95 %) of a bias.
     unranked : str

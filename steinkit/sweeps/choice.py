@@ -55,7 +55,7 @@ BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
 class UnrankedError(InputError):
     """Error raised when a measure cannot order the settings.
 
-    The values can be small even if the draws are biased.
+    The values may be small even if the draws are biased.
     """
 
 

@@ -240,7 +240,7 @@ class SweepResult(_Chosen):
         return headline + (f"; the chain of this setting {' and '.join(problems)}" if problems else "")
 
     def statements(self) -> tuple[Statement, ...]:
-        """State the choice, its limitations, and the quality of the chosen draws.
+        """State the choice, its limitations and the quality of the chosen draws.
 
         Returns
         -------

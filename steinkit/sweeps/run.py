@@ -215,8 +215,8 @@ def execution(
 ) -> Iterator[Execution]:
     """Validate the options of a plan and open its file.
 
-    The parameters are the same as those of `sweep`. If the computation is interrupted, a note on the exception states
-    the number of stored cells and how to resume.
+    The parameters are those of `sweep`. If the computation is interrupted, a note on the exception states the number of
+    stored cells and how to resume.
     """
     if not isinstance(n_jobs, Integral | None) or n_jobs == 0:
         raise UsageError(f"n_jobs (--jobs) must be a positive number, or -1 for all processors; got {n_jobs!r}")
@@ -310,11 +310,10 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _pilots(plan: Plan) -> list[Sample]:
-    """Run pilot chains with a few settings, and sort the chains by how well they fit.
+    """Run pilot chains with a few settings, sorted by their agreement with the score.
 
-    The fit of a chain is its agreement with the score. Agreement is measured by the mean of (x_j - m_j) s_j(x), which
-    is -1 under the target. For a chain that hardly moves, the mean is closer to 0. For a chain that is too wide, the
-    mean is less than -1.
+    Agreement is measured by the mean of (x_j - m_j) s_j(x), which is -1 under the target. For a chain that hardly
+    moves, the mean is closer to 0. For a chain that is too wide, the mean is less than -1.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()
     chains = [run_chains(plan, setting, plan.seeds[:1])[0][1] for setting in tried]
@@ -353,7 +352,7 @@ def _eliminated(plan: Plan, running: Execution) -> tuple[dict[Place, Cell], dict
 def _judged(plan: Plan, store: Store, result: SweepResult) -> SweepResult:
     """Return the result with a verdict on draws from the best setting.
 
-    The draws are taken from the first seed. If these draws missed a mode that another setting visited, the result also
+    The draws are those of the first seed. If these draws missed a mode that another setting visited, the result also
     describes this mode.
     """
     if result.leading is None:

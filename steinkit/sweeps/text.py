@@ -1,4 +1,4 @@
-"""Sentences and tables that describe the choice of a setting."""
+"""Sentences and tables about the choice of a setting."""
 
 from __future__ import annotations
 

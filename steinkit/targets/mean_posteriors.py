@@ -294,7 +294,7 @@ class MixturePosterior(PosteriorFamily):
 
     @property
     def _constant(self) -> float:
-        """Negative log of the normalizing factor times the weight of a component."""
+        """Negative logarithm of a component's weight times its normalizing factor."""
         return 0.5 * math.log(2.0 * math.pi * self.variance) + math.log(2.0)
 
     def _log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:

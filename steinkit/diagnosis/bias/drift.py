@@ -49,7 +49,7 @@ class Drift:
         Parameters
         ----------
         points, moved, moved_squares : ndarray, shape (n, d)
-            The draws, and the averages of their later positions and of the squares of these.
+            The draws, the averages of their later positions, and the averages of the squares of these positions.
         shares : ndarray, shape (n,)
             Weights of the draws, with sum one.
         chains : sequence of slice
@@ -69,7 +69,7 @@ class Drift:
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Return a mask of the coordinates for which bias estimates contradict the drift.
+        """Return a mask of coordinates with bias estimates that contradict the drift.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Drift:
         Returns
         -------
         ndarray of bool, shape (d,)
-            True if the estimated bias is small but the draws drift, or if it is large but they do not drift
+            True if the estimated bias is small but the draws drift, or if it is large but the draws do not drift
             accordingly.
 
         Examples

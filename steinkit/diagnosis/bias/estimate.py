@@ -67,7 +67,7 @@ def estimate_bias(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Draws in the order in which they were made.
+        Draws in the order in which they were generated.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is required. An exact run requires a target
         with a log density.
@@ -282,7 +282,7 @@ def _by_run(
     tail that fills slowly.
 
     Returns the estimates, the reasons why some of them are unreliable and, for each quantity without a reliable
-    estimate, the distance in sd by which the run moved its mean. The distance is 0 if noise explains the move.
+    estimate, the distance in sd by which the run moved its mean. The distance is 0 if noise explains the change.
     """
     scale = quantities.scale
     for times in _MOVES:

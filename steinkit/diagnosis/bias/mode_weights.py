@@ -89,7 +89,7 @@ class ModeWeights(Result):
     evaluations : int
         Number of points at which the log density was evaluated.
     warnings : tuple of str
-        Reservations about the numbers.
+        Limitations of the estimates.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Unweighted draws in the order in which they were made.
+        Unweighted draws in the order in which they were generated.
     target : Target
         A target with a log density.
     max_seconds : float, optional

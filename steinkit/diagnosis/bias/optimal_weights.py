@@ -59,8 +59,8 @@ class OptimalWeights(Result):
     sample : Sample
         The draws with the optimal weights.
     lower, upper : float
-        Certified bounds of the smallest discrepancy that any weights of these draws reach. The discrepancy of the
-        returned weights is at most `upper`.
+        Certified bounds on the smallest discrepancy over all weights of these draws. The discrepancy of the returned
+        weights is at most `upper`.
     before : float
         Discrepancy of the given draws with equal weights.
     discrepancy : {"graph", "slices"}
@@ -83,7 +83,7 @@ class OptimalWeights(Result):
     seconds : float
         Wall time.
     warnings : tuple of str
-        Reservations about the weights.
+        Limitations of the weights.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class OptimalWeights(Result):
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
     def headline(self) -> str:
-        """State the discrepancy before and after weighting, and the effective size.
+        """State the discrepancy before and after weighting and the effective size.
 
         Returns
         -------
@@ -242,7 +242,7 @@ def optimal_weights(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Unweighted draws. Repeated draws share their weight equally.
+        Unweighted draws. Repeated draws receive equal weights.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is required.
     scores : array_like, shape (n, d), optional
@@ -273,7 +273,7 @@ def optimal_weights(
         If an argument is not valid, the draws have weights, or `max_weight` is less than 1/n.
     InputError
         If there are fewer than eight distinct draws, a coordinate is constant, the scores have the opposite sign, or no
-        allowed weights give the scores mean zero, as for draws on one side of the mode.
+        allowed weights make the mean score zero, for example because all draws are on one side of the mode.
     SolverError
         If the relative width of the bracket exceeds 10 %.
     TimeLimitError
@@ -378,7 +378,7 @@ def _program(
 
 
 def _require_both_sides(standard: ScoredSample) -> None:
-    """Raise InputError if the scores have a nonzero mean under all weights.
+    """Raise InputError if no weights make the mean score zero.
 
     Only scores of coordinates without bounds are checked.
     """

@@ -145,7 +145,7 @@ class Quantities:
         return "many correlations are biased, but there are too few draws to identify them"
 
     def hidden_shares(self, slowest: float | None = None) -> tuple[str, bool]:
-        """Return a reason why region weights may be biased, and whether the draws split.
+        """Return why region weights may be biased, and whether the draws form groups.
 
         Parameters
         ----------

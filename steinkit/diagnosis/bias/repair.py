@@ -50,7 +50,7 @@ class Repaired(Result):
     given : Sample
         The given draws, with the parameters of the target.
     warnings : tuple of str
-        Reservations about the corrected draws.
+        Limitations of the corrected draws.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def repair(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Unweighted draws in the order in which they were made.
+        Unweighted draws in the order in which they were generated.
     target : Target, optional
         Exactly one of `target`, `scores` and scores stored in the sample is required. A run requires a target with a
         log density.

@@ -160,7 +160,7 @@ class BiasEstimate(Measurement):
     features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
         Richest set of Stein features; see `steinkit.diagnosis.bias.stein_regression`.
     warnings : tuple of str
-        Reservations about the estimates.
+        Limitations of the estimates.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class BiasEstimate(Measurement):
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 
     def worst(self, most: int | None = None) -> NDArray[np.int64]:
-        """Return the positions in `names` of the first entries of `quantities`.
+        """Return the indices in `names` of the first entries of `quantities`.
 
         Parameters
         ----------
@@ -310,12 +310,12 @@ class BiasEstimate(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """Return a table of the ten largest biases, or "" if no bias is reliable."""
+        """Return a table of the ten largest biases; "" if no estimate is reliable."""
         return (self._table(_MOST_ROWS),) if self.reliable.any() else ()
 
     @property
     def sentence(self) -> str:
-        """Sentences about the largest biases, accurate quantities and unknown biases."""
+        """Sentences about large biases, accurate quantities and unknown biases."""
         reliable = self._reliable
         biased = [each for each in reliable if each.is_biased]
         accurate = [each for each in reliable if not each.is_biased]

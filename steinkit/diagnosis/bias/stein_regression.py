@@ -137,7 +137,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return all sets except "chosen" that the number of draws and the time allow."""
+        """Return the sets, except "chosen", that are feasible for these draws."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -304,7 +304,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     ----------
     operand : Operand
     quantities : ndarray, shape (n, m)
-        Values of functions of the draws. For "own2" and "own4", these must be the coordinates in their order.
+        Values of functions of the draws. For "own2" and "own4", these must be all coordinates, in order.
     kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         Feature set.
 
@@ -327,7 +327,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
 def _explained_jointly(
     operand: Operand, values: Floats, kind: FeatureSet, learn: Integers, use: Integers
 ) -> Iterator[tuple[Integers, Floats]]:
-    """Yield blocks of rows and the values fitted there using all features jointly."""
+    """Yield blocks of rows and their values, fitted jointly to all features."""
     frame, width = Frame.of(operand, learn), operand.width(kind)
     if kind == "chosen":
         frame = _with_chosen_fields(operand, frame, values, learn)
@@ -342,7 +342,7 @@ def _explained_jointly(
 
 
 def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: Integers) -> Frame:
-    """Choose the quadratic fields that are most correlated with residuals.
+    """Choose the quadratic fields that are most correlated with the residuals.
 
     The residuals come from a regression on the affine fields.
     """
@@ -621,7 +621,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of finite values in each column, or infinity if none exist."""
+    """Return the range of finite values in each column; infinity without any."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

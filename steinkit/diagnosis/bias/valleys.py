@@ -171,6 +171,6 @@ def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
 
 
 def _running_peaks(values: Floats) -> Integers:
-    """Return, for each position, the position of the largest value so far."""
+    """Return, for each position, the index of the largest value up to it."""
     peaks = np.maximum.accumulate(values)
     return np.maximum.accumulate(np.where(values == peaks, np.arange(len(values)), 0))

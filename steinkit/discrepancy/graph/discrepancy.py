@@ -62,8 +62,8 @@ def graph_stein_discrepancy(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any input of `as_sample`
         The sample. Repeated points are merged, and their weights are added.
     target : Target, optional
-        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required. However, a
-        target replaces stored scores.
+        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required, except that
+        a target replaces stored scores.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional

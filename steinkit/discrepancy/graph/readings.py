@@ -130,7 +130,7 @@ def confirmed(location: Floats, spread: Floats, dependence: Floats) -> dict[str,
 def influences(sample: DistinctSample, h: Floats) -> tuple[list[str], int]:
     """Describe the points with the largest q_i |h_i|.
 
-    The function also returns the number of points that account for half of the total.
+    Also return the number of points that account for half of the total.
     """
     influence = sample.weights * np.abs(h)
     described = []
@@ -158,7 +158,7 @@ def direction(
     Parameters
     ----------
     weights, x, flow, drift, uphill : ndarray, shape (n,)
-        Weights, x_j, g_j, the factor of g_j in T_P g, and the part of this factor that comes from the score.
+        Weights, x_j, g_j, the factor of g_j in T_P g, and the part of this factor that is due to the score.
     own : float
         Mean of a_jj, which is 1 for the Langevin operator.
     carried : float
@@ -197,7 +197,7 @@ _MOST_DRAWS = 20_000  # largest recommended number of draws
 def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
     """Return the median nearest-neighbor distance relative to the scale of g.
 
-    Returns 0 for a single point.
+    For a single point, 0 is returned.
     """
     if not len(graph.edges):
         return 0.0
@@ -209,7 +209,7 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 
 
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
-    """Estimate the width of a sample relative to the target from the scores.
+    """Estimate the width of a sample, relative to the target, from its scores.
 
     The estimate is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
     away from the mean, are assigned a width of 1.

@@ -83,7 +83,7 @@ class GraphSteinDiscrepancy(Measured):
     seconds : dict
         Wall time of the stages "scores", "graph", "program" and "solve".
     warnings : tuple of str
-        Notes on merged or omitted draws, changes of solver, and wide brackets.
+        Notes on merged or omitted draws, solver changes and wide brackets.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     operator : RiemannianLangevin, or None
@@ -141,7 +141,7 @@ class GraphSteinDiscrepancy(Measured):
 
     @property
     def saturation(self) -> float:
-        """Ratio of the discrepancy to its ceiling.
+        """Ratio of the discrepancy to its largest possible value, the ceiling.
 
         The ceiling is the sum of q (c1 |s| + c2) over all points and coordinates. For a diffusion operator, the ceiling
         is the sum of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples

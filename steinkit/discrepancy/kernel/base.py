@@ -67,8 +67,8 @@ class BaseKernel(ABC):
     def radial(u: Any, weight: Any, *parameters: Any) -> tuple[Any, Any, Any]:
         """Return phi(u), phi'(u) and weight * phi''(u) for numbers or arrays.
 
-        Callers compile this function. The argument `weight` exists because the order of multiplication determines the
-        last bit of a product.
+        Callers compile this function. `weight` is an argument because the order of multiplication affects the last bit
+        of a product.
         """
 
     def height(self) -> float:
@@ -124,7 +124,7 @@ class BaseKernel(ABC):
         kernel : BaseKernel
             The kernel with its scale.
         notes : tuple of str
-            A note if only some of the points were used, and otherwise nothing.
+            A note if only some of the points were used; otherwise empty.
 
         Raises
         ------

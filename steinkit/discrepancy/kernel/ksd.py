@@ -194,7 +194,7 @@ def kernel_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, in any unit.
     bounds : array_like, shape (d, 2), optional
-        Lower and upper bound of each coordinate, which are infinite if there is none. The default is the bounds of the
+        Lower and upper bound of each coordinate, which are infinite if there are none. The default is the bounds of the
         target. The Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
     units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
         Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviations of
@@ -366,7 +366,7 @@ def thin(
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
         ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
-        {...}}``. In raw units, coordinates with scales far from the kernel's scale are not represented.
+        {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not represented.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
@@ -385,7 +385,7 @@ def thin(
     Sample
         The m draws in the order of selection, with equal weights. A draw may occur repeatedly. If several draws are
         equal, the first one represents them. The field `draw` contains the numbers of the draws. If the sample has no
-        numbers, they are counted from 0 in each chain.
+        draw numbers, the draws of each chain are numbered from 0.
 
     Raises
     ------

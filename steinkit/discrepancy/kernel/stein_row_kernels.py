@@ -16,10 +16,10 @@ d, n), with a_jk in row d j + k. In this module, an operator is represented by t
 matrices, the code is compiled for each family of base kernels on first use, with the family's function `radial` in the
 innermost loop.
 
-Before the code is compiled, small samples are processed by equivalent functions that operate on whole arrays. All sums
-are computed in the same order. The coordinates are added one by one, and the points from left to right, as in NumPy's
-cumulative sums. The results are bit-for-bit identical for base kernels that consist of roots and quotients, such as
-those in the verdict. For powers and exponentials, the results may differ in the last bit.
+Until the code is compiled, small samples are processed by equivalent functions that operate on whole arrays. All sums
+are computed in the same order. Coordinates and points are added one by one, in order, as in NumPy's cumulative sums.
+The results are bit-for-bit identical for base kernels that consist of roots and quotients, such as those in the
+verdict. For powers and exponentials, the results may differ in the last bit.
 """
 
 from __future__ import annotations

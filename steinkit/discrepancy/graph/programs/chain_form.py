@@ -176,12 +176,10 @@ class ChainProgram:
         Returns
         -------
         float
-            Lower bound, with allowances for the rounding errors of the recursion, of the products with the coefficients
-            and of their sum.
-        The allowances cover the rounding errors of the recursion, of the products with the coefficients and of their
-        sum.
-            The point that attains it, up to one rounding error per variable. At a far bound, the point is also subject
-            to a common shift of the residuals, which is proved to exist but may not be a double.
+            Lower bound. Its allowances cover the rounding errors of the recursion, of the products with the
+            coefficients and of their sum. The point that attains it, up to one rounding error per variable. At a far
+            bound, the point is also subject to a common shift of the residuals, which is proved to exist but may not be
+            a double.
         """
         values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
@@ -296,10 +294,10 @@ class ChainProgram:
         return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the shift of the last gamma for the far bound, with an error bound.
+        """Return the last gamma's shift for the far bound, with an error bound.
 
-        The exact shift lies within the error bound because both rows move with gamma. Because all rows are scaled,
-        these rows may be violated by the same factor as the other rows.
+        The exact shift lies within the error bound because both rows move with gamma. All rows are scaled, so these
+        rows may be violated by the same factor as the others.
         """
         chain, scale = self.chain, max(1.0, found.worst)
         row, row_error = self._far_row(found)
@@ -331,7 +329,7 @@ class ChainProgram:
 
 
 def _closest(points: Floats, bound: float) -> float:
-    """Return the distance from a bound to the closest point that is not on it.
+    """Return the distance from a bound to the nearest point that is not on it.
 
     If there is no such point, the distance is 0.
     """

@@ -126,7 +126,7 @@ class RelativeProgram(CoordinateProgram):
 
 @dataclass(frozen=True, eq=False)
 class RelativeForm:
-    """Programs for coordinates that share a forest."""
+    """Programs for all coordinates with the same forest."""
 
     program: SteinProgram
     forest: Forest
@@ -364,8 +364,8 @@ def find_forest(program: SteinProgram, nearness: float) -> Forest:
 def _central_points(points: Floats, label: Integers, members: Integers, representative: Integers) -> Integers:
     """Return, for each point, the representative of its cluster.
 
-    If the representative of the coarser cluster belongs to the cluster, this point is used. Otherwise, the
-    representative is the point closest to the mean.
+    The representative of the coarser cluster is used if it belongs to the cluster. Otherwise, the representative is the
+    point closest to the mean.
     """
     cluster = label[members]
     size = np.bincount(cluster)

@@ -215,7 +215,7 @@ class SteinProgram:
     def nearer(self, distance: Floats, reach: float) -> Integers:
         """Return the edges that may be shorter than a given reach.
 
-        The selection allows for rounding errors.
+        The selection accounts for rounding errors.
         """
         return np.flatnonzero(distance < reach * (1.0 + self._lengths_rounding))
 

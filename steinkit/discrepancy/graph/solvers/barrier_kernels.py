@@ -23,10 +23,7 @@ from steinkit.sample import Floats
 
 
 class Interior(NamedTuple):
-    """Slacks s+, s- and multipliers z+, z-.
-
-    The arrays are positive and have shape (rows,).
-    """
+    """Positive slacks s+, s- and multipliers z+, z-, each of shape (rows,)."""
 
     s_up: Floats
     s_low: Floats
@@ -35,10 +32,7 @@ class Interior(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Target products c+, c- of a step.
-
-    The arrays have shape (rows,).
-    """
+    """Target products c+, c- of a step, each of shape (rows,)."""
 
     up: Floats
     low: Floats

@@ -95,7 +95,7 @@ class Candidate:
 
 
 class _TwoForms(NamedTuple):
-    """Program in two forms, one for primal candidates and one for multipliers."""
+    """Program in two forms: one for primal candidates and one for multipliers."""
 
     lower_bound: Callable[[Floats], tuple[float, Floats]]
     upper_bound: Callable[[Floats], float]
@@ -131,7 +131,7 @@ def closed_form(program: CoordinateProgram, solver: str) -> Candidate:
 
 
 def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
-    """Return the zero candidate for a solver that had no time to run."""
+    """Return a candidate of zeros for a solver that had no time to run."""
     return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
 
 

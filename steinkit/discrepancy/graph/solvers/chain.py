@@ -1,6 +1,6 @@
 """Solver `chain`, an interior point method for one dimension.
 
-The controls of an edge are the residuals (a, e) of its Taylor rows. The optimal function is bang-bang: |g''| = c3
+The residuals (a, e) of the Taylor rows of an edge are its controls. The optimal function is bang-bang: |g''| = c3
 almost everywhere. Among a million edges, only a few thousand have controls that differ from those of the preceding
 edge. Therefore, blocks of neighboring edges share their controls, as in move blocking in optimal control. The
 restricted program is again a chain program, with a few thousand nodes. The solution of the restricted program satisfies

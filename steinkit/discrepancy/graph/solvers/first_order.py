@@ -19,7 +19,7 @@ The iteration uses single precision. The width of the bracket is usually limited
 Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
 then decreases approximately as 1/k^2, where k is the number of iterations. This rate is used to schedule the next check
 of the bracket. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5
-takes a few thousand. If some edges are shorter than a hundredth of the others, the method may stall, even in double
+takes a few thousand. If some edges are a hundred times shorter than the others, the method may stall, even in double
 precision. In this case, a note is attached to the candidate.
 
 To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).

@@ -104,7 +104,7 @@ def distances_run(columns: Floats, u: int, first: int, end: int, row: Floats) ->
 def gather_cluster(
     graph: Adjacency, centre: int, radius: float, waiting: Flags, frontier: Frontier, members: Integers
 ) -> int:
-    """List the waiting points within `radius` of `centre` in the graph.
+    """List the unprocessed points within `radius` of `centre` in the graph.
 
     The center is the first point. Return the number of points, or 1 if it is less than `SMALLEST_CLUSTER`.
     """
@@ -189,7 +189,7 @@ def open_targets(
 def drop_found(
     problem: Problem, graph: Adjacency, source: int, forward: bool, n_targets: int, patience: int, scratch: Scratch
 ) -> int:
-    """Remove the targets that a search reaches, and return the number remaining.
+    """Remove the targets that a search reaches, and return the number left.
 
     If the search starts outside the cluster, it is directed to the box of the cluster. A greedy search is followed by a
     search for shortest paths.
@@ -215,7 +215,7 @@ def drop_found(
 
 @kernel
 def keep_shorter_half(pairs: Integers, lengths: Floats, count: int, upper: float) -> tuple[int, float]:
-    """Lower the limit of the bucket to about the median length.
+    """Lower the upper limit of the bucket to about the median length.
 
     Return the number of remaining pairs and the new limit.
     """
@@ -320,7 +320,7 @@ def settle_all(
     goals: Goals,
     frontier: Frontier,
 ) -> None:
-    """Mark as settled the pairs `awaited` at `node` that are already joined.
+    """Mark the `awaited` pairs at `node` that are already joined as settled.
 
     A single search examines all of these pairs.
     """

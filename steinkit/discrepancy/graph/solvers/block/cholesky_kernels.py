@@ -115,7 +115,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     Returns
     -------
     int
-        Number of pivots that were lost to rounding errors and replaced.
+        Number of pivots that were replaced because of rounding errors.
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts that have Schur complements on the stack
@@ -177,7 +177,7 @@ def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # 
 def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-def]
     """Factorize the columns of a panel and set the Schur complement.
 
-    Return the number of lost pivots.
+    Return the number of replaced pivots.
     """
     size = width + below
     many = few = width

@@ -1,8 +1,8 @@
 """Solver `block`, an interior point method for two and three dimensions.
 
-In terms of x = y/u, the program max b'y, |A y| <= r, |y| <= u has the rows B = [diag(1/r) A diag(u); I] of radius one.
-The Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if
-a row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a sample in the
+With x = y/u, the program max b'y, |A y| <= r, |y| <= u has the rows B = [diag(1/r) A diag(u); I] of radius one. The
+Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if a
+row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a sample in the
 plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows faster than n. In
 higher dimensions, this matrix is nearly dense.
 

@@ -67,8 +67,8 @@ def sgld(
         Number b of steps before the step size decreases. It must be positive.
     control_variates : bool, default False
         If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise of
-        the gradient is then small near the mode, and the bias hardly depends on the batch size. L-BFGS finds the mode
-        from the initial state. This option is suitable for unimodal posteriors.
+        the gradient is then small near the mode, and the bias depends only weakly on the batch size. L-BFGS finds the
+        mode from the initial state. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1

@@ -261,9 +261,9 @@ def curve(
 ) -> Curve:
     """Apply a measure to the first n draws for several n, and fit the rate.
 
-    The rate is fitted to all sizes above the geometric mean of the smallest and the largest size. At least three sizes
-    are used. For K chains, the first n draws are the first n/K draws of each chain. If n is not a multiple of K, each
-    of the first chains contributes one additional draw. If a chain is too short, all of its draws are used.
+    The rate is estimated from all sizes above the geometric mean of the smallest and largest sizes. At least three
+    sizes are used. For K chains, the first n draws are the first n/K draws of each chain. If n is not a multiple of K,
+    each of the first chains contributes one additional draw. If a chain is too short, all of its draws are used.
 
     Parameters
     ----------

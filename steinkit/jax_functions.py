@@ -205,7 +205,7 @@ class TreeCoordinates:
         shapes = tuple(_shape(name, leaf) for name, (_, leaf) in zip(names, found, strict=True))
         for name, shape in zip(names, shapes, strict=True):
             if len(shape) < lead:
-                raise InputError(f"expected {lead} leading axes of draws in {name}, got shape {shape}")
+                raise InputError(f"expected {name} to have {lead} leading axes that index the draws, got shape {shape}")
         return cls(structure, names, tuple(shape[lead:] for shape in shapes))
 
     @property
@@ -257,7 +257,7 @@ def in_coordinates(
         return dim, names, functions
     tree = TreeCoordinates.of(like)
     if dim not in (None, tree.dim):
-        raise UsageError(f"expected dim={tree.dim} for this like=, got dim={dim}; omit dim")
+        raise UsageError(f"expected dim={tree.dim} to match like=, got dim={dim}; omit dim")
     return tree.dim, names or tree.names, tuple(tree.of_vector(function) for function in functions)
 
 

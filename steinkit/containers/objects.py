@@ -51,7 +51,7 @@ def from_xarray(draws: Any, group: str) -> NamedDraws:
     Raises
     ------
     InputError
-        If there is no such group, or no variable with the dimension draw.
+        If there is no such group, or no variable with the dimension ``draw``.
     """
     source = f"the {type(draws).__name__}"
     if is_tree(draws):
@@ -85,7 +85,7 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
     Raises
     ------
     InputError
-        If there is no such group, or no variable with the dimension draw.
+        If there is no such group, or no variable with the dimension ``draw``.
     """
     if group == _POSTERIOR and group not in groups and "" in groups and groups[""].data_vars:
         return from_dataset(groups[""], source)

@@ -341,9 +341,9 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
         slow *= 2
     moved = cloud.only(slice(None, None, step * slow)) if step * slow > 1 else cloud
     if len(moved.points) * seconds > _PATIENCE * allowed:
-        raise _TooSlowError("the log density is too slow")  # the time is omitted because it would differ between runs
+        raise _TooSlowError("the log density is too slow to evaluate")  # without the time, which differs between runs
     note = f"Invariance was tested on {len(moved.points)} of {n} distinct draws"
-    cost = " because the density is slow" if slow > 1 else ""
+    cost = " because the density is slow to evaluate" if slow > 1 else ""
     return moved, (note + cost,) if step * slow > 1 else (), slow > 1
 
 

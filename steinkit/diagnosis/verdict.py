@@ -65,7 +65,7 @@ _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0
 """Shares of the level for additional tests. The main tests reject less often than their shares of the level allow."""
 
 _EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
-_NO_RUN = "the verdict did not make a short exact run because the log density is slow; `estimate_bias` does"
+_NO_RUN = "the verdict did not make a short exact run because the log density is slow to evaluate; `estimate_bias` does"
 _MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
 

@@ -128,7 +128,7 @@ class Verdict(Result):
     ksd_equivalent_draws : float
         Number of independent draws with the same expected squared kernel discrepancy: the mean of k0(x, x) divided by
         KSD^2, for the Stein kernel k0. Longer samples are thinned evenly to 20,000 draws. The number is large if the
-        kernel hardly detects the bias. The verdict does not depend on it.
+        kernel barely detects the bias. The verdict does not depend on it.
     ess : float
         Smallest effective sample size of the coordinates and of the weights; NaN if undefined. The effective sample
         size does not reflect bias.

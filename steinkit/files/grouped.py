@@ -48,7 +48,7 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     Raises
     ------
     InputError
-        If the file is not NetCDF 4, has no variable with the dimension draw, or is damaged.
+        If the file is not a NetCDF 4 file, has no variable with the dimension ``draw``, or is damaged.
     MissingDependencyError
         If xarray or h5netcdf is not installed (``pip install -e '.[netcdf]'``).
     """

@@ -125,8 +125,8 @@ def sweep(
     -------
     SweepResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow, the number of draws that the verdict moves depends on the time of
-        an evaluation.
+        interruptions. If the log density is slow to evaluate, the number of draws that the verdict moves depends on
+        the time of an evaluation.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def in_fixed_units(plan: Plan, store: Store) -> tuple[Plan, tuple[str, ...]]:
 def _pilots(plan: Plan) -> list[Sample]:
     """Run pilot chains with a few settings, sorted by their agreement with the score.
 
-    Agreement is measured by the mean of (x_j - m_j) s_j(x), which is -1 under the target. For a chain that hardly
+    Agreement is measured by the mean of (x_j - m_j) s_j(x), which is -1 under the target. For a chain that barely
     moves, the mean is closer to 0. For a chain that is too wide, the mean is less than -1.
     """
     tried = np.linspace(0, len(plan.settings) - 1, min(len(plan.settings), _PILOTS)).round().astype(int).tolist()

@@ -99,8 +99,8 @@ def tune(
     -------
     TuningResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow, the number of draws that the verdict moves depends on the time of
-        an evaluation.
+        interruptions. If the log density is slow to evaluate, the number of draws that the verdict moves depends on
+        the time of an evaluation.
 
     Raises
     ------

@@ -265,7 +265,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to regions, and return the draws of each region and the proposals.
+    """Assign draws to regions; return the proposals and each region's draws.
 
     Raises
     ------

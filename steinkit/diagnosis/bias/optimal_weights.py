@@ -152,8 +152,8 @@ class OptimalWeights(Result):
             ),
             Statement(
                 "limits",
-                "What can weights not correct?",
-                "Weights cannot replace missing draws, and they do not correct the weights of separate modes.",
+                "Which errors can weights not correct?",
+                "Weights cannot replace missing draws, and they do not correct the proportions of separate modes.",
             ),
             Statement(
                 "method",

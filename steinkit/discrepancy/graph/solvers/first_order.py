@@ -115,7 +115,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
 
 
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
-    """Return True if the bracket hardly shrank while the iteration count doubled.
+    """Return True if the bracket barely shrank while the iteration count doubled.
 
     Also returns True if the iteration limit has been reached.
     """

@@ -188,7 +188,6 @@ class Experiment:
                 "said": text or str(found),
                 "found": _plain(numbers),
                 "criterion": row.criterion,
-                "judged": self.full and (self.data is not None or not row.real),
             }
         )
 
@@ -223,7 +222,7 @@ class Experiment:
         lines = [(each, self.ledger[each["claim"]]) for each in self.results]
         rows = tuple(
             (
-                f"{row.claim}{each['protocol'] and ', '}{each['protocol']}",
+                f"{row.label}{each['protocol'] and ', '}{each['protocol']}",
                 row.printed,
                 each["said"],
                 self._verdict(each),
@@ -237,9 +236,10 @@ class Experiment:
         print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
 
     def _verdict(self, result: Mapping[str, Any]) -> str:
-        """Return the results of one protocol; none if the run is too small or has other data."""
+        """Return the verdict of one protocol, unless the run is too small or has other data."""
         row = replace(self.ledger[result["claim"]], protocols=(result["protocol"],))
-        return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if result["judged"] else "not judged"
+        decides = row.decides(self.full, self.data is not None)
+        return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if decides else "not judged"
 
     def _described(self, function: Callable[..., Any], cell: Mapping[str, Any]) -> dict[str, Any]:
         code = cell_code(function)

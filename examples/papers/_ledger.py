@@ -1,14 +1,16 @@
 """Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
-A row contains a claim, its place in the paper, the printed number or statement, and a criterion, which was written
-before the run and is evaluated by code. Results store the hash of their criterion: `index.py --check` reports claims
-without a row, and criteria that changed after the result.
+A claim has one or more rows, as a table has entries. A row contains a printed number or statement, its place in the
+paper, and a criterion, which was written before the run and is evaluated by code. Results store the hash of their
+criterion: `index.py --check` reports results without a row, and criteria that changed after the result.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
 errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
 statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
-that satisfies neither expression leaves the claim open. A claim can have several protocols if the paper does not
-specify one: it then holds, holds under some of them, or fails, for the reason given in the row.
+that satisfies neither expression leaves the row open. A row can have several protocols if the paper does not specify
+one: it then holds, holds under some of them, or fails, for the reason given in the row. Rows that the available data
+cannot decide are not run (`needs`, `real`), and rows without a reproducible criterion are open (`undecidable`); their
+results are shown. A claim is as good as its weakest row.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from steinkit.errors import UsageError
 from steinkit.sweeps.identity import digest
@@ -52,6 +55,12 @@ class Found:
         return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
 
     @classmethod
+    def single(cls, values: Any) -> Found:
+        """Create a result from the mean of a few runs, with a 95 % prediction interval of one run by Student's t."""
+        array = np.asarray(values, dtype=np.float64)
+        return cls.mean(array, float(stdtrit(array.size - 1, 0.975)) * math.sqrt(array.size + 1.0))
+
+    @classmethod
     def range(cls, values: Any, inside: float = 0.95) -> Found:
         """Create a result from the median of independent values, with a prediction interval of one run."""
         low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
@@ -72,16 +81,19 @@ class Found:
 
 @dataclass(frozen=True)
 class Row:
-    """Claim of a paper.
+    """Printed number or statement of a claim.
 
     Attributes
     ----------
     id, paper : str
+    of : str
+        Claim that the row belongs to.
     script : str
-        Script that runs it; "" if there is none, and `needs` describes the required work.
+        Script that runs it; "" if there is none.
     where : str
         Table, figure or section of the paper.
     claim : str
+        Label of the row; that of the claim if it has no other rows.
     printed : str
         Number as printed in the paper, or statement in words.
     error : float
@@ -95,14 +107,16 @@ class Row:
     because : str
         Reason why it fails or is open.
     needs : str
+        Data or work without which it is not run.
     real : bool
         True if only real data can decide it.
-    group : str
-        Name of the group; the page shows one line per group.
+    undecidable : bool
+        True if it is open whatever the result, for the reason in `because`.
     """
 
     id: str
     paper: str
+    of: str
     where: str
     claim: str
     printed: str
@@ -115,7 +129,12 @@ class Row:
     because: str = ""
     needs: str = ""
     real: bool = False
-    group: str = ""
+    undecidable: bool = False
+
+    @property
+    def label(self) -> str:
+        """Claim and row."""
+        return self.claim if self.claim == self.of else f"{self.of}: {self.claim}"
 
     @property
     def number(self) -> float | None:
@@ -129,6 +148,10 @@ class Row:
     def criterion(self) -> str:
         """Hash of the criterion."""
         return digest([self.printed, self.error, self.holds, self.fails])
+
+    def decides(self, full: bool, data: bool) -> bool:
+        """Return True if a run of this size, with or without real data, can decide the row."""
+        return full and not self.needs and (data or not self.real)
 
     def judged(self, found: Mapping[str, Any]) -> bool | None:
         """Return True if the claim holds by the results of one protocol; None if it is undecided."""
@@ -155,9 +178,10 @@ def ledger() -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for path in sorted(FOLDER.glob("*.toml")):
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        for entry in document["row"]:
-            for each in _spread(entry):
-                row = Row(paper=document["paper"], **each)
+        for claim in document["claim"]:
+            entries = [claim | entry for entry in claim.pop("rows", [{}])]
+            for each in (one for entry in entries for one in _spread(entry)):
+                row = Row(paper=document["paper"], of=claim["claim"].replace("{}", ""), **each)
                 if row.id in rows:
                     raise UsageError(f"{path.name} has a second row {row.id}; rename one of them")
                 rows[row.id] = row
@@ -167,20 +191,32 @@ def ledger() -> dict[str, Row]:
 def papers() -> dict[str, dict[str, Any]]:
     """Read title, version and errata of each paper."""
     found = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml")))
-    return {document["paper"]: {key: value for key, value in document.items() if key != "row"} for document in found}
+    return {document["paper"]: {key: value for key, value in document.items() if key != "claim"} for document in found}
 
 
 def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the verdict of a claim from the results of its protocols."""
+    """Return the verdict of a row from the results of its protocols that can decide it."""
     decided = {each["protocol"]: row.judged(each["found"]) for each in results}
     states = [decided[protocol] for protocol in row.protocols if protocol in decided]
     if not states:
         return NOT_RUN
+    if row.undecidable:
+        return OPEN
     if all(states) and len(states) == len(row.protocols):
         return HOLDS
     if any(states):
         return f"{HOLDS} under {', '.join(each for each in row.protocols if decided.get(each))}".removesuffix(" under ")
     return OPEN if None in states else FAILS
+
+
+def weakest(verdicts: Sequence[str]) -> str:
+    """Return the verdict of a claim from those of its rows; it is open if some of the others are not run."""
+    found = set(verdicts)
+    if len(found) == 1:
+        return found.pop()
+    if FAILS in found:
+        return FAILS
+    return OPEN if {OPEN, NOT_RUN} & found else f"{HOLDS} under a protocol"
 
 
 def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -47,28 +47,32 @@ def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
     proposed = walk.propose(state, rng.standard_normal((1, 6)), None)[0]
     terms = posterior.log_likelihood(proposed[0], *posterior.data) - posterior.log_likelihood(state[0], *posterior.data)
     batch = round(FRACTION * size)
-    b = np.arange(batch, size, batch)
     found = {"wrong": [], "read": [], "wrong_error": [], "read_error": [], "forth": [], "back": []}
     for mean in MEANS:
         shift = mean * terms.std() / np.sqrt(size - 1)
         ways = np.stack([terms - terms.mean() + shift, terms.mean() - terms + shift])  # the reverse has -terms
         orders = rng.permuted(np.repeat(ways, tests // 2, axis=0), axis=1)
-        averages = np.cumsum(orders, axis=1)[:, b - 1] / b
-        variances = (np.cumsum(orders**2, axis=1)[:, b - 1] / b - averages**2) * b / (b - 1)
-        t = averages / np.sqrt(variances / b * (1.0 - (b - 1) / (size - 1)))
-        outside = np.abs(t) > -stdtrit(b - 1.0, epsilon)
-        first = np.where(outside.any(axis=1), outside.argmax(axis=1), len(b))
-        decided = np.take_along_axis(t, np.minimum(first, len(b) - 1)[:, None], axis=1)[:, 0]
-        for name, each in {
-            "wrong": (first < len(b)) & (decided < 0.0),
-            "read": np.append(b, size)[first] / size,
-        }.items():
+        decided = dict(zip(("wrong", "read"), sequential_decisions(orders, batch, epsilon), strict=True))
+        for name, each in decided.items():
             found[name].append(each.mean())
             if name == "wrong":
                 found["forth"].append(each[: tests // 2].mean())
                 found["back"].append(each[tests // 2 :].mean())
             found[f"{name}_error"].append(max(each.std(), 1.0 / np.sqrt(tests)) / np.sqrt(tests))
     return found
+
+
+def sequential_decisions(orders: np.ndarray, batch: int, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the test finds a negative mean before it has read all terms, and the fraction read, per row."""
+    size = orders.shape[1]
+    b = np.arange(batch, size, batch)
+    averages = np.cumsum(orders, axis=1)[:, b - 1] / b
+    variances = (np.cumsum(orders**2, axis=1)[:, b - 1] / b - averages**2) * b / (b - 1)
+    t = averages / np.sqrt(variances / b * (1.0 - (b - 1) / (size - 1)))
+    outside = np.abs(t) > -stdtrit(b - 1.0, epsilon)
+    first = np.where(outside.any(axis=1), outside.argmax(axis=1), len(b))
+    decided = np.take_along_axis(t, np.minimum(first, len(b) - 1)[:, None], axis=1)[:, 0]
+    return (first < len(b)) & (decided < 0.0), np.append(b, size)[first] / size
 
 
 def designs(size: int, target: float, seed: int) -> dict[str, Any]:

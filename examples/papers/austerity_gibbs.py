@@ -161,7 +161,8 @@ def judge_updates(experiment: Experiment, found: list[dict]) -> None:
     )
     first, e = np.abs(np.array(found[1]["excess"], dtype=float)), np.array(found[1]["error"], dtype=float)
     worst = int(np.nanargmax(first))
-    experiment.result("gibbs, largest", float(first[worst]), text=f"{first[worst]:.4f} ± {2.0 * e[worst]:.4f}")
+    value, reach = float(first[worst]), 2.0 * float(e[worst])
+    experiment.result("gibbs, largest", Found(value, value - reach, value + reach))
 
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:

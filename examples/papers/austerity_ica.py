@@ -164,7 +164,6 @@ def main() -> None:
         at_paper_size, [{"data": data, "epsilon": e, "steps": 10} for e in EPSILONS * experiment.full]
     )
     stationary, parts = found["from the posterior"], risks["from the posterior"]
-    experiment.result("ica 2016, acceptance", Found.mean(stationary[0]["accepted"]))
     claim_parts(experiment, parts)
     if large:
         read = [100.0 * each["read"] for each in large]

@@ -6,7 +6,11 @@ Theorem 1 bounds the distance between the posterior and the stationary distribut
 and theorem 4 that of a Gibbs sampler. Both are evaluated for chains with explicit transition matrices: a random walk on
 41 points of a line, and a field of 6 binary variables. The acceptance probability of the test is a function of the
 exact probability, from its theory. The contraction eta is the largest total variation distance between two rows of the
-exact matrix, or of a power of it, for several steps.
+exact matrix, or of a power of it, for several steps. The same matrices give the bias and the variance of a mean, and
+the epsilon of the lowest risk at a budget.
+
+The script also evaluates statements in words: on Langevin moves with decreasing steps, on pseudo-marginal chains, on
+data with extreme outliers, and on the distribution of the test statistic.
 
 Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and compares
 the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images; without it data
@@ -15,37 +19,63 @@ are simulated, and this figure is not evaluated.
 References
 ----------
 A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
-theorems 1 and 4, and figure 7 of the supplement.
+sections 3 and 4, theorems 1 and 4, and proposition 2 and figure 7 of the supplement.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from _frame import COLOURS, Experiment, figure, main_of
+from austerity_designs import sequential_decisions
 from matplotlib.figure import Figure
 from scipy.special import expit, ndtr
 from scipy.stats import kstest
 from scipy.stats import t as student_t
 from sequential_mnist_7v9 import _mode, problem
 
-from steinkit.samplers import operating_characteristics
+import steinkit as sk
+from steinkit.samplers import MetropolisTest, corrected_sgld, operating_characteristics
 
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STATES, SPREAD, FRACTION, DEVIATION = 41, 6.0, 0.05, 3.0  # DEVIATION: of the sum of all log likelihood ratios
 VARIABLES, STEPS = 6, 40
 LEVELS = (np.arange(400) + 0.5) / 400  # of the uniform number of a step
-SAMPLES = (50, 500, 5000)
+SAMPLES, RECOMMENDED = (50, 500, 5000), 500
+LANGEVIN_STEPS = (5e-6, 5e-7, 5e-8, 5e-9)
+KNOBS, BUDGETS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2), tuple(10.0**k for k in range(1, 9))  # in exact steps
+POPULATIONS = ((1000, 1.0), (5000, 10.0), (20_000, 1.0))
+
+
+def proposals() -> tuple[np.ndarray, np.ndarray]:
+    """Return the states of a walk on a line and its proposal probabilities."""
+    apart = np.abs(np.subtract.outer(np.arange(STATES), np.arange(STATES)))
+    proposal = np.where((apart > 0) & (apart <= 25), 1.0, 0.0)
+    return np.linspace(-SPREAD, SPREAD, STATES), proposal / proposal.sum(axis=1).max()
+
+
+def walks(epsilon: float) -> tuple[np.ndarray, ...]:
+    """Return the transition matrices of the exact and the approximate walk, acceptances and mean data usage."""
+    x, proposal = proposals()
+    log_ratio = -0.5 * (x[None, :] ** 2 - x[:, None] ** 2)
+    exact, (cheap, read) = np.exp(np.minimum(log_ratio, 0.0)), accepted(log_ratio, np.log(LEVELS), epsilon)
+    used = (proposal * read).sum(axis=1) / proposal.sum(axis=1)
+    return *(with_rejections(proposal * each) for each in (exact, cheap)), exact, cheap, used
 
 
 def of_walk(epsilon: float) -> dict[str, float]:
     """Return the distance of the stationary distribution of a walk on a line, and the bound of theorem 1."""
-    x = np.linspace(-SPREAD, SPREAD, STATES)
-    log_ratio = -0.5 * (x[None, :] ** 2 - x[:, None] ** 2)
-    proposal = np.where(np.abs(np.subtract.outer(np.arange(STATES), np.arange(STATES))) <= 25, 1.0, 0.0)
-    np.fill_diagonal(proposal, 0.0)
-    proposal /= proposal.sum(axis=1).max()
-    exact, cheap = np.exp(np.minimum(log_ratio, 0.0)), accepted(log_ratio, np.log(LEVELS), epsilon)
-    return distances(*(with_rejections(proposal * each) for each in (exact, cheap)), np.abs(cheap - exact).max())
+    *matrices, exact, cheap, _ = walks(epsilon)
+    return distances(*matrices, np.abs(cheap - exact).max())
+
+
+def risk_of_walk(epsilon: float) -> dict[str, float]:
+    """Return squared bias of the mean of x^2, its variance per step, and data usage per step, stationary."""
+    exact, cheap, *_, used = walks(epsilon)
+    values, pi = proposals()[0] ** 2, stationary(cheap)
+    bias = (pi - stationary(exact)) @ values
+    centred = values - pi @ values
+    solved = np.linalg.solve(np.eye(STATES) - cheap + np.outer(np.ones(STATES), pi), centred)
+    return {"bias": bias**2, "variance": pi @ (centred * (2.0 * solved - centred)), "read": pi @ used}
 
 
 def of_field(epsilon: float) -> dict[str, float]:
@@ -58,7 +88,7 @@ def of_field(epsilon: float) -> dict[str, float]:
     for i in range(VARIABLES):
         log_odds = (2.0 * states - 1.0) @ couplings[i]
         exact = expit(log_odds)
-        cheap = accepted(log_odds, np.log(LEVELS / (1.0 - LEVELS)), epsilon)
+        cheap, _ = accepted(log_odds, np.log(LEVELS / (1.0 - LEVELS)), epsilon)
         largest = max(largest, float(np.abs(cheap - exact).max()))
         ones, zeros = (np.arange(len(states)) | 1 << i), (np.arange(len(states)) & ~(1 << i))
         for k, p in enumerate((exact, cheap)):
@@ -68,13 +98,14 @@ def of_field(epsilon: float) -> dict[str, float]:
     return distances(*matrices, VARIABLES * largest)
 
 
-def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the probability of a decision above the threshold, averaged over the uniform number of the step."""
+def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return acceptance probability and data usage, averaged over the uniform number of the step."""
     grid = np.linspace(0.0, 8.0, 321)
-    error = operating_characteristics(grid, first_fraction=FRACTION, epsilon=epsilon).error
+    test = operating_characteristics(grid, first_fraction=FRACTION, epsilon=epsilon)
     mean = (log_ratio[..., None] - thresholds) / DEVIATION
-    wrong = np.interp(np.abs(mean), grid, error, right=0.0)
-    return np.asarray(np.where(mean > 0.0, 1.0 - wrong, wrong).mean(axis=-1))
+    wrong = np.interp(np.abs(mean), grid, test.error, right=0.0)
+    read = np.interp(np.abs(mean), grid, test.data_use)
+    return np.where(mean > 0.0, 1.0 - wrong, wrong).mean(axis=-1), read.mean(axis=-1)
 
 
 def with_rejections(moves: np.ndarray) -> np.ndarray:
@@ -121,9 +152,88 @@ def resampled(data: str, n: int, repeats: int) -> dict[str, object]:
     }
 
 
+def langevin_acceptance(step_size: float, draws: int) -> float:
+    """Return the acceptance rate of the exact test for Langevin moves on minibatches."""
+    target = sk.targets.LassoRegression.toy()
+    options = {"batch_size": 500, "draws": draws, "seed": range(4), "start": target.sample(4, rng=1)}
+    return float(corrected_sgld(target, step_size=step_size, test=MetropolisTest(), **options).acceptance.mean())
+
+
+def pseudo_marginal(size: int, batch: int, draws: int) -> dict[str, float]:
+    """Return acceptance rates of exact and pseudo-marginal chains for a normal mean, in their second halves.
+
+    The Poisson estimator of the likelihood is exp(l) times the product of (l_k - l + c) / c over a Poisson number of
+    batches with mean c, where l_k estimates the log likelihood l. Here c is four standard deviations of l_k.
+    """
+    rng, accepted = np.random.default_rng(0), np.zeros(2)
+    data = rng.standard_normal(size)
+    theta = np.full(2, data.mean())
+    noise = -np.inf  # error of the log likelihood of the state; any first proposal is accepted
+    for k in range(2 * draws):
+        moved = theta + rng.standard_normal(2) * 2.0 / np.sqrt(size)
+        change = 0.5 * size * ((theta - data.mean()) ** 2 - (moved - data.mean()) ** 2)
+        terms = -0.5 * (data - moved[1]) ** 2
+        c = 4.0 * size * terms.std() / np.sqrt(batch)
+        errors = size * (terms[rng.integers(size, size=(rng.poisson(c), batch))].mean(axis=1) - terms.mean())
+        new = np.log(np.abs(1.0 + errors / c)).sum()
+        chosen = np.log(rng.random(2)) < change + np.array([0.0, new - noise])
+        theta, noise = np.where(chosen, moved, theta), new if chosen[1] else noise
+        accepted += chosen * (k >= draws)
+    return {"exact": accepted[0] / draws, "accepted": accepted[1] / draws}
+
+
+def outliers(tests: int) -> dict[str, float]:
+    """Return the frequency of wrong decisions if five of 10,000 terms decide the sign of the mean, and its theory."""
+    rng, size, batch = np.random.default_rng(0), 10_000, 500
+    terms = 0.01 + 0.01 * rng.standard_normal(size)
+    terms[:5] -= 40.0
+    mean = terms.mean() * np.sqrt(size - 1) / terms.std()
+    normal = operating_characteristics(abs(mean), first_fraction=batch / size, epsilon=0.01).error
+    orders = rng.permuted(np.broadcast_to(terms, (tests, size)), axis=1)
+    wrong = sequential_decisions(-orders, batch, 0.01)[0]
+    return {"wrong": wrong.mean(), "error": wrong.std() / np.sqrt(tests), "normal": float(normal)}
+
+
+def z_process(size: int, deviation: float, mean: float, tests: int) -> float:
+    """Return the largest deviation of error and data usage from the theory of the test, in standard errors."""
+    rng, fraction, epsilon, found = np.random.default_rng(size), 0.05, 0.05, []
+    terms = rng.standard_normal(size)
+    terms = deviation * ((terms - terms.mean()) / terms.std() + mean / np.sqrt(size - 1))
+    for _ in range(tests // 100):
+        orders = rng.permuted(np.broadcast_to(terms, (100, size)), axis=1)
+        found.append(np.array(sequential_decisions(orders, round(fraction * size), epsilon)))
+    theory = operating_characteristics(mean, first_fraction=fraction, epsilon=epsilon)
+    each = np.concatenate(found, axis=1)
+    away = each.mean(axis=1) - [theory.error, theory.data_use]
+    return float(np.abs(away / (each.std(axis=1) / np.sqrt(each.shape[1]))).max())
+
+
+def statements(experiment: Experiment) -> None:
+    """Evaluate statements in words on the test and on other samplers."""
+    full = experiment.full
+    draws, tests = (500, 2000) if full else (50, 200)
+    rates = experiment.cells(langevin_acceptance, [{"step_size": step, "draws": draws} for step in LANGEVIN_STEPS])
+    experiment.result("sgld, acceptance", accepted=rates, text=", ".join(f"{rate:.3f}" for rate in rates))
+    risks = experiment.cells(risk_of_walk, [{"epsilon": epsilon} for epsilon in KNOBS])
+    best = [
+        KNOBS[int(np.argmin([r["bias"] + r["variance"] * r["read"] / budget for r in risks]))] for budget in BUDGETS
+    ]
+    experiment.result("best epsilon", best=best, text=", ".join(f"{epsilon:g}" for epsilon in best))
+    (chain,) = experiment.cells(pseudo_marginal, [{"size": 1000, "batch": 100, "draws": 2 * draws}])
+    text = f"{chain['accepted']:.1%} accepted, {chain['exact']:.0%} by exact tests"
+    experiment.result("pseudo-marginal", **chain, text=text)
+    (rare,) = experiment.cells(outliers, [{"tests": tests // 4}])
+    numbers = {"wrong_low": rare["wrong"] - 2.0 * rare["error"], "normal_high": rare["normal"]}
+    experiment.result("clt, outliers", **numbers, text=f"{rare['wrong']:.0%} wrong; {rare['normal']:.1%} by theory")
+    cells = [{"size": n, "deviation": sd, "mean": mu, "tests": tests} for n, sd in POPULATIONS for mu in (0.5, 1.0)]
+    largest = max(experiment.cells(z_process, cells))
+    experiment.result("z process", largest=largest, text=f"at most {largest:.1f} standard errors apart")
+    experiment.numbers(langevin=rates, risks=risks, pseudo_marginal=chain, outliers=rare)
+
+
 def main() -> None:
     data = "MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz"
-    experiment = Experiment(__file__, __doc__, shows="Korattikara et al. (2014), theorems 1 and 4, figure 7", data=data)
+    experiment = Experiment(__file__, __doc__, shows="Korattikara et al. (2014), theory", data=data)
     data, repeats = "" if experiment.data is None else str(experiment.data), 5000 if experiment.full else 500
     experiment.settings(states=STATES, variables=VARIABLES, epsilons=EPSILONS, first_fraction=FRACTION, repeats=repeats)
     found = {}
@@ -135,7 +245,11 @@ def main() -> None:
         experiment.result(claim, **found[claim], text=text)
     statistics = experiment.cells(resampled, [{"data": data, "n": n, "repeats": repeats} for n in SAMPLES])
     for n, each in zip(SAMPLES, statistics, strict=True):
-        experiment.result("figure 7", max(each["student"], each["normal"]), protocol=f"n = {n:,}")
+        largest = max(each["student"], each["normal"])
+        experiment.result("figure 7", largest, protocol=f"n = {n:,}")
+        if n == RECOMMENDED:
+            experiment.result("clt, batch", largest)
+    statements(experiment)
     experiment.numbers(**{claim.replace(" ", "_"): each for claim, each in found.items()}, statistics=statistics)
     experiment.finish(picture(found, statistics))
 

@@ -28,7 +28,7 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from _published_code import correction_error
 from matplotlib.figure import Figure
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, ndtr, stdtrit
+from scipy.special import expit, ndtr
 
 from steinkit.samplers import correction_distribution
 
@@ -68,13 +68,6 @@ def errors_by_order(sigma: float, steps: int, penalty: float, orders: int) -> li
         weights = cho_solve(cho_factor(gram, overwrite_a=True), matrix.T @ logistic)
         found.append(float(np.abs(matrix @ np.maximum(weights, 0.0) - logistic).max()))
     return found
-
-
-def of_another_order(errors: list[float]) -> Found:
-    """Return the mean of errors over orders of summation, with a 95 % prediction interval."""
-    count, mean, sd = len(errors), float(np.mean(errors)), float(np.std(errors, ddof=1))
-    reach = float(stdtrit(count - 1, 0.975)) * sd * np.sqrt(1.0 + 1.0 / count)
-    return Found(mean, mean - reach, mean + reach)
 
 
 def minimax_error(sigma: float) -> float:
@@ -143,7 +136,7 @@ def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
         error = each["error"]
         found = Found(error, (1.0 - GRID_ERROR) * error, (1.0 + GRID_ERROR) * error)
         if place in by_order:
-            found = of_another_order(by_order[place])
+            found = Found.single(by_order[place])
         experiment.result(claim_of(*place), found)
         if place == (4000, 0.9, 1.0):
             experiment.result("first version, table 1, sigma = 0.9, lambda = 1", found)

@@ -58,7 +58,7 @@ def data_read(test: str, size: int, moves: int, batch: int = 100) -> np.ndarray:
 
 
 def main() -> None:
-    experiment = Experiment(__file__, __doc__, shows="Seita et al. (2017), lemma 1")
+    experiment = Experiment(__file__, __doc__, shows="Seita et al. (2017), lemma 1; Korattikara et al. (2016)")
     sizes, moves = ([1000, 10_000, 100_000, 1_000_000], 2000) if experiment.full else ([1000, 10_000], 1000)
     experiment.settings(sizes=sizes, moves=moves, austerity={"epsilon": 0.005, "batch": 100}, temperature=1)
     cells = [{"test": test, "size": size, "moves": moves} for test in NAMES for size in sizes]
@@ -86,6 +86,10 @@ def main() -> None:
             slope_high=slope.high,
             text=f"{shares[0]:.3g} to {shares[-1]:.3g}: like N^{slope.value:.2f}",
         )
+    used = {test: Found.mean(read[test, sizes[-1]]) for test in ("concentration", "austerity")}
+    more = used["concentration"].low / used["austerity"].high
+    text = f"{used['concentration'].value:.2f} of the data; austerity {used['austerity'].value:.2f}"
+    experiment.result("concentration reads more", ratio_low=more, text=text)
     experiment.numbers(
         **{
             f"{test.replace(' ', '_')}_{size}": np.quantile(shares, np.linspace(0, 1, 201))

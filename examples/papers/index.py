@@ -20,30 +20,32 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from _frame import COLOURS, FOLDER, STYLE
-from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict
+from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict, weakest
 from matplotlib.figure import Figure
 
 from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-FEW, SHOWN = 5, (0.16, 6.0)  # printed numbers required for a plot; range of multiples in the plot
+FEW, MANY, SHOWN = 5, 6, (0.16, 6.0)  # numbers required for a plot; rows of a claim shown; range of the plot
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
 Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
 half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not.
 Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±, or the
-range of single runs in parentheses. If a paper does not specify the protocol, all plausible ones are run, and the
-claim *holds under* those that confirm it. Other claims *fail*, or are *open* if the run cannot decide them.
+range of single runs. If a paper does not specify the protocol, plausible ones are run, and the claim *holds under*
+those that confirm it. Other claims *fail*, are *open* if the run cannot decide them, or are *not run*. A claim with
+several rows is as good as the weakest. Rows without a verdict share that of their claim; of more than six rows, those
+that do not hold are shown.
 
-`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the sources and
-licenses of the papers' data (`--data`).
+`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the papers' data.
 """
 SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
 `estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
@@ -126,43 +128,54 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
                 )
     results = by_claim(documents)
     for row in rows.values():
-        outcome = verdict(row, results.get(row.id, []))
+        outcome = outcome_of(row, results)
         if (outcome in (FAILS, OPEN) and not row.because) or (outcome == NOT_RUN and not (row.needs or row.because)):
             found.append(f"{row.id}: {outcome}, but the ledger states no reason; add `because` or `needs`")
     return found
 
 
 def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the valid results by claim."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    """Return the results of full runs by row, with the information whether they can decide it."""
+    rows, found = ledger(), dict[str, list[dict[str, Any]]]()
     for document in documents:
-        for each in document["results"]:
-            if each["judged"]:
-                found.setdefault(each["claim"], []).append(each)
+        for each in document["results"] if document["size"] == "full" else ():
+            decides = each["claim"] in rows and rows[each["claim"]].decides(True, "--data" in document["command"])
+            found.setdefault(each["claim"], []).append({**each, "decides": decides})
     return found
+
+
+def outcome_of(row: Row, results: Mapping[str, list[dict[str, Any]]]) -> str:
+    """Return the verdict of a row."""
+    return verdict(row, [each for each in results.get(row.id, []) if each["decides"]])
+
+
+def claims_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of each claim."""
+    names = dict.fromkeys((row.paper, row.of) for row in rows)
+    return [[row for row in rows if (row.paper, row.of) == name] for name in names]
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
     """Format the page of all documents, by paper."""
     rows, results = ledger(), by_claim(documents)
-    outcome = {row.id: verdict(row, results.get(row.id, [])) for row in rows.values()}
+    outcome = {row.id: outcome_of(row, results) for row in rows.values()}
     total = sum(document["seconds"] for document in documents)
-    counts = f"Of {len(rows)} claims {counted(outcome.values())}. All runs: {duration(total)} of CPU time."
-    parts = [HEAD, counts, ""]
+    claims = claims_of(list(rows.values()))
+    counts = f"Of {len(claims)} claims {counted(claims, outcome)}. The claims have {len(rows)} rows."
+    parts = [HEAD, f"{counts} All runs: {duration(total)} of CPU time.", ""]
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
-        counts = counted(outcome[row.id] for row in own)
+        counts = counted(claims_of(own), outcome)
         told = f"*{about['title']}*, {about['version']}: {counts}. {about.get('data', '')}".rstrip()
         parts += [f"## {paper}", "", told, ""]
         parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
-        parts += [line(row, results.get(row.id, []), outcome[row.id]) for row in own if not row.group]
-        for group in dict.fromkeys(row.group for row in own if row.group):
-            parts += lines_of_group(group, [row for row in own if row.group == group], results, outcome)
+        for claim in claims_of(own):
+            parts += lines(claim, results, outcome)
         reasons: dict[str, list[str]] = {}
         for row in own:
-            text = row.because or row.needs
+            text = row.needs if outcome[row.id] == NOT_RUN and row.needs else row.because
             if not outcome[row.id].startswith(HOLDS) and text not in ("", "the same"):
-                reasons.setdefault(text, []).append(row.group or row.claim)
+                reasons.setdefault(text, []).append(row.of)
         told = [f"{first_of(claims)}: {text}." for text, claims in reasons.items()]
         parts += ["", folded("Reasons", told)]
         if about["errata"]:
@@ -170,11 +183,12 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         if in_picture(own, results):
             parts += [f"![numbers](results/{picture_name(paper)})", ""]
     shown = [document for document in documents if document["name"] != ALONE]
-    same = {(*document["commits"], document["size"]) for document in shown}
-    made = f"full size, commit {next(iter(same))[0]}" if len(same) == 1 else "sizes and commits below"
-    parts += [f"## Runs: {made}", "", "[Samplers at equal cost](samplers_at_equal_cost.md) are on a separate page.", ""]
+    made = Counter((document["size"], ", ".join(document["commits"])) for document in shown)
+    size, most = made.most_common(1)[0][0]
+    parts += [f"## Runs: {size} size, commit {most}, unless stated", ""]
+    parts += ["[Samplers at equal cost](samplers_at_equal_cost.md) are on a separate page.", ""]
     for document in shown:
-        parts += of_run(document, uniform=len(same) == 1)
+        parts += of_run(document, (size, most))
     return "\n".join(parts)
 
 
@@ -184,14 +198,13 @@ def first_of(claims: Sequence[str]) -> str:
     return claims[0] + (f" and {others} more" if others else "")
 
 
-def of_run(document: Mapping[str, Any], uniform: bool = False) -> list[str]:
-    """Format command, time, remarks and figure of an experiment; size and commit if runs differ."""
-    command, commits = document["command"].split("/")[-1], "; " + ", ".join(document["commits"])
-    command, commits = (command.removesuffix(" --full"), "") if uniform else (command, commits)
-    made = f"`{command}` ({duration(document['seconds'])}{commits})"
-    remarks = [folded("Remarks", document["remarks"])] if document["remarks"] else []
+def of_run(document: Mapping[str, Any], usual: tuple[str, str] = ("", "")) -> list[str]:
+    """Format command and figure of an experiment; size and commit if they are not the usual ones."""
+    made = f"`{document['command'].split('/')[-1].removesuffix(' --full')}`"
+    if (document["size"], ", ".join(document["commits"])) != usual:
+        made += f", {document['size']} size, commit {', '.join(document['commits'])}"
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
-    return [made, "", *remarks, *figure]
+    return [made, "", *figure]
 
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
@@ -215,24 +228,31 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
 
 
 def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
-    """Format one claim."""
-    told = {each["protocol"]: each["said"] for each in results}
+    """Format one row."""
+    told = {each["protocol"]: each["said"] if each["decides"] else f"other data: {each['said']}" for each in results}
     protocols = [each for each in row.protocols if told]
     here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
-    cells = (row.claim, row.where, row.printed, here or "-", f"**{outcome}**" if outcome == FAILS else outcome)
-    return f"|{'|'.join(each.replace('|', chr(92) + '|') for each in cells)}|"
+    return cells(row.claim, row.where, row.printed, here or "-", outcome)
 
 
-def lines_of_group(
-    group: str, rows: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]
-) -> list[str]:
-    """Format a line per table, and one for each entry that fails."""
-    states = Counter(outcome[row.id] for row in rows)
-    if len(states) == 1:
-        return [f"|{group}: {len(rows)} numbers|{rows[0].where}|||{next(iter(states))}|"]
-    others = [line(row, results.get(row.id, []), outcome[row.id]) for row in rows if outcome[row.id] != HOLDS]
-    head = [f"|{group}: {states[HOLDS]} of {len(rows)} numbers|{rows[0].where}|||holds|"] if states[HOLDS] else []
-    return head + others
+def cells(*texts: str) -> str:
+    """Format a line of a table; verdicts that fail are bold."""
+    return f"|{'|'.join(f'**{each}**' if each == FAILS else each.replace('|', chr(92) + '|') for each in texts)}|"
+
+
+def lines(claim: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]) -> list[str]:
+    """Format a claim with its rows, without verdicts equal to its own; of many, only rows that do not hold."""
+    if len(claim) == 1:
+        return [line(claim[0], results.get(claim[0].id, []), outcome[claim[0].id])]
+    held = sum(outcome[row.id].startswith(HOLDS) for row in claim)
+    printed = claim[0].printed if len({row.printed for row in claim}) == 1 else ""
+    state = weakest([outcome[row.id] for row in claim])
+    told = f"{held} of {len(claim)} hold" if 0 < held < len(claim) else ""
+    head = cells(claim[0].of, claim[0].where, printed, told, state)
+    shown = claim if len(claim) <= MANY else [row for row in claim if not outcome[row.id].startswith(HOLDS)]
+    shown = [replace(row, where="", claim=f"- {row.claim}", printed="" if printed else row.printed) for row in shown]
+    states = [outcome[row.id] if outcome[row.id] != state else "" for row in shown]
+    return [head, *(line(row, results.get(row.id, []), one) for row, one in zip(shown, states, strict=True))]
 
 
 def folded(title: str, texts: Sequence[str]) -> str:
@@ -241,17 +261,12 @@ def folded(title: str, texts: Sequence[str]) -> str:
     return f"<details><summary>{title}</summary>\n{inside}\n</details>\n" if texts else ""
 
 
-def counted(verdicts: Any) -> str:
-    """Count the claims that hold and those that do not."""
-    counts = Counter(f"{HOLDS} under" if outcome.startswith(f"{HOLDS} under") else outcome for outcome in verdicts)
-    words = {
-        HOLDS: "hold",
-        f"{HOLDS} under": "under a protocol",
-        FAILS: "fail",
-        OPEN: "open",
-        NOT_RUN: "not run",
-    }
-    return ", ".join(f"{counts[outcome]} {text}" for outcome, text in words.items() if counts[outcome])
+def counted(claims: Sequence[Sequence[Row]], outcome: Mapping[str, str]) -> str:
+    """Count the claims by their verdicts."""
+    found = (weakest([outcome[row.id] for row in claim]) for claim in claims)
+    counts = Counter(f"{HOLDS} under" if each.startswith(f"{HOLDS} under") else each for each in found)
+    words = {HOLDS: "hold", f"{HOLDS} under": "under a protocol", FAILS: "fail", OPEN: "open", NOT_RUN: "not run"}
+    return ", ".join(f"{counts[each]} {text}" for each, text in words.items() if counts[each])
 
 
 def picture_name(paper: str) -> str:
@@ -297,9 +312,9 @@ def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
             else:
                 edge, arrow = (SHOWN[0], "<") if value < SHOWN[0] else (SHOWN[1], ">")
                 ax.plot(edge, at, color=look["color"], marker=arrow, markersize=6, clip_on=False)
-    ax.set_yticks(range(len(found)), [row.claim for row, _ in found], fontsize=7)
+    ax.set_yticks(range(len(found)), [row.label for row, _ in found], fontsize=7)
     for tick, (row, each) in zip(ax.get_yticklabels(), found, strict=True):
-        tick.set_color("#b2182b" if verdict(row, each) == FAILS else "black")
+        tick.set_color("#b2182b" if outcome_of(row, {row.id: each}) == FAILS else "black")
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
     fig.suptitle("our results as multiples of the printed numbers (right); red: fails", fontsize=9)

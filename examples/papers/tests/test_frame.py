@@ -3,6 +3,7 @@
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,21 +66,21 @@ title = "Squares"
 version = "first"
 errata = ["A two should be a three."]
 
-[[row]]
+[[claim]]
 id = "sum"
 script = "squares"
 where = "table 1"
 claim = "the sum"
 printed = "19"
 
-[[row]]
+[[claim]]
 id = "mean"
 script = "squares"
 where = "table 1"
 claim = "the mean"
 printed = "4.5"
 
-[[row]]
+[[claim]]
 id = "far"
 script = "squares"
 where = "table 1"
@@ -89,7 +90,7 @@ error = 2.0
 protocols = ["plain", "odd"]
 because = "it is far"
 
-[[row]]
+[[claim]]
 id = "in words"
 script = "squares"
 where = "text"
@@ -99,13 +100,15 @@ holds = "largest < 5"
 fails = "largest > 20"
 because = "neither small nor large"
 
-[[row]]
-id = "never {}"
+[[claim]]
 where = "table 2"
+claim = "table of cubes"
+needs = "cubes"
+
+[[claim.rows]]
+id = "never {}"
 claim = "cube of {}"
 table = { "1" = "1", "2" = "8" }
-needs = "cubes"
-group = "table 2"
 """
 
 
@@ -152,7 +155,6 @@ def test_a_script_prints_its_rows_and_stores_its_numbers(script):
         ("in words", ""),
     ]
     assert document["results"][2]["found"] == {"value": 4.0, "low": 4.0, "high": 4.0}
-    assert not any(row["judged"] for row in document["results"])
     assert document["numbers"]["found"][0] == {"square": 1, "row": [1.0, None]}
     assert document["settings"] == {"x": [0, 1, 2]}
     assert (document["size"], document["command"]) == ("small", "python examples/papers/squares.py")
@@ -259,7 +261,7 @@ def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, p
 def test_a_number_holds_if_the_difference_is_within_its_errors(frame, printed, low, high, error, holds):
     from _ledger import Row
 
-    row = Row("x", "A", "table 1", "x", printed, error=error)
+    row = Row("x", "A", "x", "table 1", "x", printed, error=error)
     assert row.judged({"value": 0.5 * (low + high), "low": low, "high": high}) is holds
 
 
@@ -278,10 +280,41 @@ def test_a_number_holds_if_the_difference_is_within_its_errors(frame, printed, l
 def test_a_verdict_combines_all_protocols(frame, states, expected):
     from _ledger import Row, verdict
 
-    row = Row("x", "A", "text", "x", "so", holds="state > 0", fails="state < 0", protocols=("one", "two"))
+    row = Row("x", "A", "x", "text", "x", "so", holds="state > 0", fails="state < 0", protocols=("one", "two"))
     number = {True: 1.0, False: -1.0, None: 0.0}
     results = [{"protocol": p, "found": {"state": number[s]}} for p, s in zip(row.protocols, states, strict=False)]
     assert verdict(row, results) == expected
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (("holds", "holds"), "holds"),
+        (("holds under one", "holds under one"), "holds under one"),
+        (("holds", "holds under one"), "holds under a protocol"),
+        (("holds", "open"), "open"),
+        (("holds", "not run"), "open"),
+        (("open", "fails", "holds"), "fails"),
+        (("not run", "not run"), "not run"),
+    ],
+)
+def test_a_claim_is_as_good_as_its_weakest_row(frame, verdicts, expected):
+    from _ledger import weakest
+
+    assert weakest(verdicts) == expected
+
+
+def test_some_rows_are_not_decided_whatever_the_result(frame):
+    from _ledger import Row, verdict
+
+    row, result = Row("x", "A", "x", "text", "x", "so", holds="state > 0"), {"protocol": "", "found": {"state": 1.0}}
+    assert verdict(row, [result]) == "holds"
+    assert verdict(replace(row, undecidable=True), [result]) == "open"
+    assert row.decides(full=True, data=False)
+    assert not row.decides(full=False, data=True)
+    assert not replace(row, needs="more data").decides(full=True, data=True)
+    assert not replace(row, real=True).decides(full=True, data=False)
+    assert replace(row, real=True).decides(full=True, data=True)
 
 
 def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
@@ -290,6 +323,8 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     reach = 2.0 * values.std(ddof=1) / 10.0
     assert (mean.low, mean.value, mean.high) == pytest.approx((49.5 - reach, 49.5, 49.5 + reach))
     assert frame.Found.range(values).low == pytest.approx(np.quantile(values, 0.025))
+    single = frame.Found.single([1.0, 2.0, 3.0])  # Student's quantile with two degrees of freedom is 4.303
+    assert single.high - single.value == pytest.approx(4.3027 * np.sqrt(4.0 / 3.0), rel=1e-4)
     assert str(frame.Found.exactly(2.0)) == "2"
     assert str(frame.Found(1.0, 0.5, 1.5)) == "1±0.5"
     assert str(frame.Found(1.0, 0.9, 1.5)) == "1 (0.9-1.5)"
@@ -339,15 +374,15 @@ def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatc
     index["take_over"](found, small_too=False)
     document = index["read"](script.parent / "results" / "squares.json")
     page = index["page"]([document])
-    assert "Of 6 claims 1 hold, 1 under a protocol, 1 fail, 1 open, 2 not run." in page
+    assert "Of 5 claims 1 hold, 1 under a protocol, 1 fail, 1 open, 1 not run. The claims have 6 rows." in page
     assert "|the sum|table 1|19|18|**fails**|" in page
     assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
     assert "|the largest|text|small|nine|open|" in page
-    assert "|table 2: 2 numbers|table 2|||not run|" in page
+    assert "|table of cubes|table 2|||not run|\n|- cube of 1||1|-||" in page
     assert "<p>the largest: neither small nor large.</p>" in page
     assert "- A two should be a three." in page
     assert "## Runs: full size, commit " in page
-    assert "`squares.py` (" in page
+    assert "`squares.py`" in page
     (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"version": "before"}))
     (found / "squares.json").write_text(json.dumps(document | {"size": "small"}))
     index["take_over"](found, small_too=False)

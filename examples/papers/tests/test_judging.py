@@ -6,9 +6,7 @@ import sys
 import numpy as np
 import pytest
 from _running_means import Risk
-from applications.variable_selection import JumpMoves, SparseLogisticRegression, select_variables
 
-from steinkit.samplers import AusterityTest
 from steinkit.samplers.acceptance.interface import Stage
 
 
@@ -66,34 +64,6 @@ def test_components_of_a_risk_refer_to_the_mean_of_chains(script):
     assert found == pytest.approx(bias)
     assert error == pytest.approx(2.0 * np.sqrt(variance / ica.CHAINS + floor))
     assert spread == pytest.approx(0.2)
-
-
-def test_the_balance_of_deaths_and_births_equals_the_frequency_in_chains(script):
-    rng = np.random.default_rng(4)
-    x = np.column_stack([np.ones(400), rng.choice([-1.0, 1.0], size=(400, 2))])
-    y = rng.random(400) < 1.0 / (1.0 + np.exp(-x @ [1.0, 0.35, 0.0]))
-    posterior = SparseLogisticRegression(x, y, size_rate=0.1, scale_prior=(1.0, 1.0))
-    moves = {"update_scale": 0.15, "birth_scale": 2.0}
-    length = {"chains": 40, "draws": 1600, "burn_in": 400}
-    found = select_variables(posterior, **moves, **length)
-    points = found.draws.points[:, ::60].reshape(-1, 3)
-    balance = script("_lost_features").balance
-    for feature in (1, 2):
-        share = balance(posterior, JumpMoves(**moves), points, feature, 0.0, 100)["share"]
-        assert share == pytest.approx(found.inclusion[feature], rel=0.25)
-    cheap = select_variables(posterior, **moves, test=AusterityTest(0.2, 40), **length, seed=9)
-    states = cheap.draws.points[:, ::60].reshape(-1, 3)
-    foreseen = balance(posterior, JumpMoves(**moves), states, 2, 0.2, 40)["share"]
-    assert foreseen == pytest.approx(cheap.inclusion[2], rel=0.25)
-    assert cheap.inclusion[2] > 1.3 * found.inclusion[2]  # the errors of the test add features of low probability
-
-
-def test_a_state_with_one_feature_is_omitted_from_deaths_and_births(script):
-    posterior = SparseLogisticRegression(np.eye(3)[[0, 1, 2, 0, 1, 2]], [0, 1, 1, 1, 0, 1])
-    states = np.array([[0.5, 0.0, 0.0], [0.5, 0.4, 0.0], [0.0, 0.4, 0.0]])
-    found = script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states, 0, 0.0, 2)
-    assert 0.0 < found["share"] < 1.0
-    assert np.isnan(script("_lost_features").balance(posterior, JumpMoves(0.1, 1.0), states[2:], 0, 0.0, 2)["share"])
 
 
 def stage(mean: float, variance: float, seen: int, *, number: int = 0, bound: float = 1.0) -> Stage:

@@ -116,26 +116,6 @@ def test_tables_of_the_documentation_agree_with_the_records(tables):
     assert {path.stem for path in (BENCHMARKS / "tables").glob("*.md")} == set(tables.WRITTEN)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [(0.00523, "0.0052"), (1.06, "1.1"), (12.34, "12"), (1234.0, "1,200"), (0.0996, "0.10"), (9.96, "10"), (0, "0")],
-)
-def test_numbers_are_rounded_to_two_digits_without_an_exponent(tables, value, expected):
-    assert tables.rounded(value) == expected
-
-
-def test_a_record_contains_its_command_without_paths_of_the_machine(tables, tmp_path, monkeypatch):
-    import records
-
-    monkeypatch.setattr(sys, "argv", ["/some/where/verdict.py", "--posteriors", str(tmp_path), "--record", "out"])
-    records.keep(tmp_path, "numbers", [{"p": 0.5}], ["--posteriors", "FOLDER"])
-    record = records.kept("numbers", tmp_path)
-    assert record["command"] == "python benchmarks/verdict.py --posteriors FOLDER"
-    assert record["rows"] == [{"p": 0.5}]
-    records.keep(None, "nothing", [])
-    assert not (tmp_path / "nothing.json").exists()
-
-
 @pytest.fixture(scope="module")
 def ridge_correction():
     specification = importlib.util.spec_from_file_location("benchmark_samplers", BENCHMARKS / "samplers.py")

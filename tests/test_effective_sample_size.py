@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.signal import lfilter
 
 import steinkit as sk
 from steinkit.chains import (
-    _mean_ranks,
     bulk_effective_size,
     chain_diagnostics,
     error_of_mean,
@@ -105,12 +103,6 @@ def test_blocks_of_parameters(monkeypatch):
     again = chain_diagnostics(points)
     for name, values in known.items():
         np.testing.assert_array_equal(getattr(again, name), values)
-
-
-@pytest.mark.parametrize("levels", [1, 2, 5, 1000])
-def test_ranks_agree_with_scipy(levels):
-    draws = np.random.default_rng(levels).integers(levels, size=(4, 37)) / levels
-    np.testing.assert_array_equal(_mean_ranks(draws), stats.rankdata(draws, axis=1))
 
 
 def test_the_comparison_detects_errors_in_the_eleventh_digit(monkeypatch):

@@ -2,7 +2,6 @@
 
 import os
 import re
-import runpy
 import textwrap
 from pathlib import Path
 
@@ -12,20 +11,6 @@ from support.scripts import output_of
 pytestmark = pytest.mark.example
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-EXPLAINED = [
-    "good_and_biased",
-    "your_own_target",
-    "bounded_target",
-    "sgld_step_size",
-    "choose_epsilon",
-    "your_own_sampler",
-    "data_used",
-    "design_a_test",
-    "irls",
-    "gibbs",
-    "variable_selection",
-    "ica",
-]
 
 
 def run(name, folder):
@@ -54,11 +39,6 @@ def table(text):
     """Return the certified bracket and the ratio to independent draws of each row, by its first words."""
     rows = re.findall(r"^(\S.*?) {2,}.*\[([\d.]+), ([\d.]+)\] +([\d.]+)$", text, flags=re.MULTILINE)
     return {name: (float(lower), float(upper), float(ratio)) for name, lower, upper, ratio in rows}
-
-
-def test_every_example_has_a_test():
-    run_here = {*EXPLAINED, "make_data"}
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == run_here
 
 
 def test_good_and_biased_ranks_the_samples(tmp_path):
@@ -167,15 +147,3 @@ def test_approximate_tests_of_orthogonal_moves_read_less_data(tmp_path):
     assert list(read) == ["exact test", "epsilon 0.05", "epsilon 0.1"]
     assert read["epsilon 0.1"] < read["epsilon 0.05"] < 0.7 * read["exact test"]
     assert f"evaluations: {min(last, key=last.get)}" in text
-
-
-@pytest.mark.parametrize("name", EXPLAINED)
-def test_help_of_an_example_describes_it(name, monkeypatch, capsys):
-    """Runs in this process, to avoid importing the libraries for each of the twelve."""
-    monkeypatch.setattr("sys.argv", [f"{name}.py", "--help"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    assert ended.value.code == 0
-    explained = capsys.readouterr().out
-    assert explained.startswith("usage: ")
-    assert "--small" in explained

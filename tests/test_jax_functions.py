@@ -104,17 +104,6 @@ def test_names_and_dim_with_like():
         sk.Target.from_jax(lambda x: -x["mu"], like=like, names=["m"])
 
 
-def test_from_jax_in_double_precision():
-    target = sk.Target.from_jax(lambda x: -0.5 * jnp.sum(x**2) - jnp.log1p(jnp.sum(x**4)), dim=3, names=["a", "b", "c"])
-    quartic = (POINTS**4).sum(axis=1)
-    expected = -POINTS - 4.0 * POINTS**3 / (1.0 + quartic[:, None])
-    np.testing.assert_allclose(target.score(POINTS), expected, rtol=0.0, atol=1e-12)
-    density = -0.5 * (POINTS**2).sum(axis=1) - np.log1p(quartic)
-    np.testing.assert_allclose(target.log_density(POINTS), density, rtol=0.0, atol=1e-12)
-    assert target.check(POINTS[:5]).compared == 15
-    assert jnp.ones(2).dtype == jnp.float32
-
-
 def test_from_jax_accepts_any_dimension():
     target = sk.Target.from_jax(lambda x: -0.5 * jnp.sum(x**2))
     for dim in (1, 4):

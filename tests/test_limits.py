@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.containers.columns import Selection, lay_out
 
 
 @pytest.mark.parametrize("form", ["path", "bytes", "text", "gzip"])
@@ -85,31 +84,3 @@ def test_files_without_a_size_are_not_read():
     """Other files in /proc, such as kmsg, block."""
     with pytest.raises(sk.InputError, match="empty"):
         sk.read_sample("/proc/self/pagemap", format="csv")
-
-
-class _Counted(str):
-    """A name that counts how often it is hashed or compared."""
-
-    __slots__ = ()
-    times = 0
-
-    def __hash__(self):
-        _Counted.times += 1
-        return super().__hash__()
-
-    def __eq__(self, other):
-        _Counted.times += 1
-        return super().__eq__(other)
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_the_work_grows_linearly_with_the_number_of_columns(share):
-    counts = []
-    for n in (200, 400):
-        names = [_Counted(f"x{k}") for k in range(n)]
-        header = [*names, *(_Counted(f"score:{name}") for name in names)]
-        _Counted.times = 0
-        lay_out(header, "wide.csv", Selection(None if share == 1.0 else names[: int(share * n)]))
-        counts.append(_Counted.times)
-    assert counts[0] > 200
-    assert counts[1] < 2.5 * counts[0]

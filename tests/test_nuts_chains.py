@@ -6,43 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.monte_carlo import LIMIT
-from support.nuts_chains import FOLDER, NORMALS, PACKAGES, nuts_samples, schools_score
+from support.nuts_chains import NORMALS, PACKAGES, nuts_samples, schools_score
 
 ROOT = Path(__file__).parents[1]
-CASES = [(model, "one") for model in (*(f"normal_{dim}" for dim in NORMALS), "schools")]
-CASES += [(model, "four") for model, _ in CASES]
-DIMS = {"normal_2": 2, "normal_5": 5, "normal_20": 20, "normal_50": 50, "schools": 10}
-SHAPES = {"one": (1, 1000), "four": (4, 500)}
 
 
 def of(package, model, chains):
     return [each for each in nuts_samples(package) if each.name.split(", ")[1:3] == [model, chains]]
-
-
-def autocorrelation(values):
-    """Return the autocorrelation at lag one of chains with mean zero, (chains, draws)."""
-    return (values[:, 1:] * values[:, :-1]).mean() / (values**2).mean()
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-@pytest.mark.parametrize(("model", "chains"), CASES)
-def test_shapes_match_the_readme(package, model, chains):
-    samples = of(package, model, chains)
-    assert samples
-    for sample in samples:
-        assert sample.draws.shape == (*SHAPES[chains], DIMS[model])
-        assert sample.draws.dtype == np.float64
-        assert np.isfinite(sample.draws).all()
-        assert sample.scores.shape == (sample.draws.size // DIMS[model], DIMS[model])
-        assert np.isfinite(sample.scores).all()
-    assert len({each.draws.tobytes() for each in samples}) == len(samples)
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_readme_lists_all_samples_and_the_software(package):
-    assert {tuple(each.name.split(", ")[1:3]) for each in nuts_samples(package)} == set(CASES)
-    with np.load(FOLDER / f"{package}.npz") as file:
-        assert str(file["software"]) in " ".join((FOLDER / "README.md").read_text(encoding="utf-8").split())
 
 
 def test_scores_of_eight_schools_match_the_examples(monkeypatch):
@@ -79,12 +49,3 @@ def test_draws_of_eight_schools_satisfy_steins_identities(package, chains):
             batches = values.reshape(-1, 50, values.shape[1]).mean(axis=1)
             z = batches.mean(axis=0) / (batches.std(axis=0, ddof=1) / np.sqrt(len(batches)))
             assert np.abs(z).max() < LIMIT
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_draws_are_antithetic_and_their_squares_are_not(package):
-    """All four packages use long trajectories in twenty dimensions."""
-    for sample in of(package, "normal_20", "four"):
-        assert autocorrelation(sample.draws) < -0.05
-        squares = (sample.draws**2).sum(axis=2) - 20.0
-        assert autocorrelation(squares) > 0.05

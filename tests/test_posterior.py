@@ -7,7 +7,6 @@ import pytest
 
 import steinkit as sk
 from steinkit.runtime.deadlines import time_limit
-from steinkit.runtime.progress import watched
 from steinkit.targets import GaussianMean, LassoRegression, LogisticRegression, MixturePosterior
 
 RNG = np.random.default_rng(0)
@@ -164,28 +163,3 @@ def test_data_in_a_file_are_not_copied(tmp_path):
     np.save(tmp_path / "bad.npy", np.where(features > 3.0, np.inf, features))
     with pytest.raises(sk.UsageError, match="features"):
         LogisticRegression(np.load(tmp_path / "bad.npy", mmap_mode="r"), responses)
-
-
-def test_long_passes_show_progress(capsys, monkeypatch):
-    """Only long passes show a progress bar."""
-
-    def slow(thetas, y):
-        time.sleep(1.1)
-        return thetas * 0.0
-
-    posterior = sk.Posterior(
-        (np.zeros(30),),
-        log_likelihood=lambda theta, y: 0.0 * y,
-        grad_log_likelihood=lambda theta, y: np.zeros(1),
-        log_prior=lambda thetas: 0.0 * thetas[:, 0],
-        grad_log_prior=lambda thetas: 0.0 * thetas,
-        grad_log_likelihood_many=slow,
-        dim=1,
-    )
-    posterior.score([[1.0]])
-    with watched(True):
-        posterior.score([[1.0]])
-        assert "passing through the data" not in capsys.readouterr().err
-        monkeypatch.setattr("steinkit.posterior._BLOCK_FLOATS", 20)
-        posterior.score([[1.0]])
-    assert "passing through the data" in capsys.readouterr().err

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import steinkit as sk
-
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SAMPLES, DRAWS = 200, 8
 LIMIT = 4.5  # standard errors
@@ -75,34 +73,3 @@ def test_scores_are_the_gradients_of_the_log_density(right_chains):
     for j, step in enumerate(1e-5 * np.eye(10)):
         by_differences = (density.at(x + step)[0] - density.at(x - step)[0]) / 2e-5
         np.testing.assert_allclose(score[:, j], by_differences, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("AR(-0.3), d = 2, 1 chain", (1000, 2)),
-        ("AR(-0.3), d = 2, 4 chains, thinned", (4, 500, 2)),
-        ("HMC of length 2, normal, d = 5, 4 chains", (4, 500, 5)),
-    ],
-)
-def test_samples_have_the_shapes_that_the_verdict_reads(right_chains, name, shape):
-    family = right_chains.families()[name]
-    draws, scores = family.make(np.random.default_rng(6))
-    assert draws.shape == shape
-    assert scores.shape == (draws.size // family.dim, family.dim)
-    np.testing.assert_array_equal(draws.reshape(scores.shape), -scores)
-    assert sk.verdict(draws, scores=scores).draws == len(scores)
-
-
-def test_hamiltonian_draws_are_antithetic_and_their_squares_are_not(right_chains):
-    draws, _ = right_chains.families()["HMC of length 2, normal, d = 20, 1 chain"].make(np.random.default_rng(7))
-    squares = (draws**2).sum(axis=1) - 20.0
-    for values, sign in ((draws, -1.0), (squares, 1.0)):
-        assert 0.15 < sign * (values[1:] * values[:-1]).mean() / (values**2).mean() < 0.5
-
-
-def test_samples_in_batches_are_independent(right_chains):
-    family = replace(right_chains.families()["AR(0), d = 2, 4 chains"], draws=3)
-    samples = [draws for draws, _ in family.samples(np.random.default_rng(8), right_chains.AT_ONCE + 1)]
-    assert len(samples) == right_chains.AT_ONCE + 1
-    assert len({draws.tobytes() for draws in samples}) == len(samples)

@@ -44,14 +44,15 @@ MADE = {
     "modes": lambda: sk.mode_weights(MODES, MIXTURE),
     "of modes": lambda: sk.verdict(MODES, MIXTURE),
     "repaired": lambda: sk.repair(DRAWS, PLANE),
+    "optimal": lambda: sk.optimal_weights(DRAWS, PLANE),
     "comparison": lambda: sk.compare({"a": DRAWS, "b": DRAWS / 1.5, "c": "none"}, PLANE, measures=["sliced", "ess"]),
     "scores": _scores,
     "curve": lambda: sk.curve(DRAWS, PLANE, measure="ksd"),
     "sweep": _sweep,
 }
 PICTURED = (
-    "graph", "sliced", "moments", "verdict", "bias", "moved", "modes", "repaired", "comparison", "scores", "curve",
-    "sweep",
+    "graph", "sliced", "moments", "verdict", "bias", "moved", "modes", "repaired", "optimal", "comparison", "scores",
+    "curve", "sweep",
 )  # fmt: skip
 
 

@@ -113,29 +113,6 @@ def funnel_height(x):
     return -(x[:, 0] ** 2) / 18 - x[:, 0] / 2 - x[:, 1] ** 2 * np.exp(-x[:, 0]) / 2
 
 
-def horseshoe(n, d=3):
-    widths = np.log(np.abs(RNG.standard_t(1, size=(n, d + 1))))
-    return np.hstack(
-        [RNG.standard_normal((n, d)) * np.exp(widths[:, :1] + widths[:, 1:]), widths[:, 1:], widths[:, :1]]
-    )
-
-
-def horseshoe_height(x):
-    b, local, common = np.split(x, [3, 6], axis=1)
-    widths = np.hstack([local, common])
-    normal = -0.5 * (b * np.exp(-local - common)) ** 2 - local - common
-    return normal.sum(axis=1) + (widths - np.logaddexp(0.0, 2.0 * widths)).sum(axis=1)
-
-
-def horseshoe_score(x):
-    b, local, common = np.split(x, [3, 6], axis=1)
-    squares = (b * np.exp(-local - common)) ** 2
-    pulls = [squares - 1.0, (squares - 1.0).sum(axis=1, keepdims=True)]
-    return np.hstack(
-        [-b * np.exp(-2.0 * (local + common)), *(p - np.tanh(w) for p, w in zip(pulls, (local, common), strict=True))]
-    )
-
-
 DESIGN = RNG.standard_normal((400, 4))
 ANSWERS = DESIGN @ [1.0, 0.0, -1.0, 2.0] + RNG.standard_normal(400)
 COEFFICIENTS = np.linalg.lstsq(DESIGN, ANSWERS)[0] + 0.05 * RNG.standard_normal((500, 4))
@@ -158,7 +135,6 @@ CAUCHY, WIDE = RNG.standard_t(1, size=(500, 3)), 1e7 + 1e-6 * RNG.standard_norma
 RIGHT = {
     "funnel": (funnel(500), funnel_score, funnel_height),
     "neck": (kept(funnel(2000)), funnel_score, funnel_height),
-    "horseshoe": (horseshoe(500), horseshoe_score, horseshoe_height),
     "steep and far": (WIDE, lambda x: -1e12 * (x - 1e7), lambda x: -0.5e12 * ((x - 1e7) ** 2).sum(axis=1)),
     "kinks": (RNG.laplace(size=(500, 3)), lambda x: -np.sign(x), lambda x: -np.abs(x).sum(axis=1)),
     "Cauchy": (CAUCHY, lambda x: -2.0 * x / (1.0 + x**2), lambda x: -np.log1p(x**2).sum(axis=1)),

@@ -149,27 +149,6 @@ def test_a_sampler_of_the_package_itself():
     np.testing.assert_allclose(target.score(sample.points), -2.0 * (sample.points - 0.5) @ PRECISION, rtol=1e-6)
 
 
-def test_a_sampler_of_the_package_with_names_and_blobs():
-    emcee = pytest.importorskip("emcee")
-
-    def by_name(given):
-        return gaussian(np.array([given["a"], given["b"]])), given["a"]
-
-    sampler = emcee.EnsembleSampler(8, 2, by_name, parameter_names=["a", "b"])
-    sampler.run_mcmc(gaussian_chain(1)[0], 20)
-    target, sample = sk.from_emcee(sampler)
-    assert sample.names == ("a", "b")
-    np.testing.assert_allclose(target.score(sample.points), -sample.points @ PRECISION, rtol=1e-6, atol=1e-8)
-
-    def of_many(points):
-        return np.column_stack([-0.5 * (points**2).sum(axis=1), points[:, 0]])
-
-    sampler = emcee.EnsembleSampler(8, 2, of_many, vectorize=True)
-    sampler.run_mcmc(gaussian_chain(1)[0], 20)
-    target, sample = sk.from_emcee(sampler)
-    np.testing.assert_allclose(target.score(sample.points), -sample.points, rtol=1e-6, atol=1e-8)
-
-
 @pytest.mark.parametrize(("option", "value"), [("discard", -1), ("discard", 0.5), ("thin", 0), ("thin", "2")])
 def test_discard_and_thin_are_whole_numbers(option, value):
     with pytest.raises(sk.UsageError, match=f"{option} must be a whole number of at least .*got {value!r}"):

@@ -11,7 +11,6 @@ from steinkit.errors import InputError, UsageError
 pm = pytest.importorskip("pymc")
 jax = pytest.importorskip("jax")
 
-pt = pytest.importorskip("pytensor.tensor")
 jnp = jax.numpy
 
 pytestmark = [
@@ -465,16 +464,6 @@ def test_numeric_labels_are_not_positions():
     np.testing.assert_array_equal(sk.from_pymc(model, labelled)[1].points, x[0, :, ::-1])
 
 
-def test_a_simplex_sums_to_one():
-    with pm.Model() as model:
-        pm.Dirichlet("w", np.ones(3))
-    w = np.random.default_rng(8).dirichlet(np.ones(3), size=30)
-    sk.from_pymc(model, {"w": w.astype(np.float32)})
-    w[4] *= 1.3  # the ratios are those of a simplex
-    with pytest.raises(InputError, match=r"draw 5 of w, .*inverse give .* \(1 such draws\)"):
-        sk.from_pymc(model, {"w": w})
-
-
 def test_a_model_is_refused_as_draws():
     with pytest.raises(InputError, match="got Model"):
         sk.from_pymc(schools(), schools())
@@ -507,23 +496,6 @@ def test_an_assertion_of_the_model_rejects_a_proposal():
         target.log_density(points)
     normal = -0.125 - 0.5 * np.log(2.0 * np.pi)
     np.testing.assert_allclose(target.proposal_log_density(points), [normal, -np.inf, normal])
-
-
-def test_divergences_and_energies_of_a_trace_are_kept():
-    xarray = pytest.importorskip("xarray")
-    draws = schools_draws()
-    dims = {"theta": ("chain", "draw", "school")}
-    posterior = {name: (dims.get(name, ("chain", "draw")), values) for name, values in draws.items()}
-    flags, energy = draws["mu"] > 7.0, draws["tau"]
-    stats = {"diverging": (("chain", "draw"), flags), "energy": (("chain", "draw"), energy)}
-    coords = {"school": list(NAMES)}
-    trace = xarray.DataTree.from_dict(
-        {"posterior": xarray.Dataset(posterior, coords=coords), "sample_stats": xarray.Dataset(stats)}
-    )
-    _, sample = sk.from_pymc(schools(), trace)
-    assert 0 < sample.divergent.sum() < 60
-    np.testing.assert_array_equal(sample.divergent, flags.ravel())
-    np.testing.assert_array_equal(sample.energy, energy.ravel())
 
 
 @pytest.mark.parametrize("method", ["advi", "fullrank_advi"])

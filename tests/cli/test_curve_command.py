@@ -50,15 +50,6 @@ def test_replicates(steinkit, run, folder):
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
-def test_text_has_the_table_and_the_rate(steinkit, run):
-    outcome = steinkit("curve", run(1), *_KSD)
-    lines = outcome.out.splitlines()
-    assert lines[0] == "run1.csv against target normal"
-    assert lines[3].split() == ["draws", "value", "proved", "between"]
-    rate = steinkit("curve", run(1), *_KSD, "--json").document["rate"]
-    assert f" {rate:.2f}" in outcome.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

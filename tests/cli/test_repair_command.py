@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -38,15 +37,6 @@ def test_weights_correct_means_and_sds(steinkit, wide, tmp_path):
     assert np.abs(WIDE.mean(axis=0)).min() > 0.1  # as the draws were
 
 
-def test_optimal_weights(steinkit, wide, tmp_path):
-    output = tmp_path / "repaired.csv"
-    document = steinkit("repair", wide, *NORMAL, "--method", "optimal", "-o", str(output), "--json").document
-    assert document["method"] == "optimal"
-    assert sum(sk.read_sample(output).probabilities ** 2) == pytest.approx(1.0 / document["worth"])
-    after = np.reshape([row["after"] for row in document["quantiles"]], (2, 2))
-    np.testing.assert_allclose(after, [[-1.645] * 2, [1.645] * 2], atol=0.1)
-
-
 def test_draws_are_moved_if_weights_do_not_suffice(steinkit, narrow, tmp_path):
     output = tmp_path / "moved.csv"
     document = steinkit("repair", narrow, *NORMAL, "-o", str(output), "--json").document
@@ -56,14 +46,6 @@ def test_draws_are_moved_if_weights_do_not_suffice(steinkit, narrow, tmp_path):
     assert moved.weights is None
     np.testing.assert_allclose(moved.points.mean(axis=0), 0.0, atol=0.12)  # three standard errors of 1000 draws
     np.testing.assert_allclose(moved.points.std(axis=0), 1.0, atol=0.1)
-
-
-def test_mode_weights_are_corrected(steinkit, tmp_path):
-    modes = Path(__file__).parents[2] / "examples/data/metropolis.csv"
-    answer = steinkit("repair", str(modes), "--target", "mixture-posterior", "-o", str(tmp_path / "yes.csv"), "--json")
-    document = json.loads(answer.out)
-    assert answer.code == 0
-    assert document["method"] == document["after"]["method"] == "modes"
 
 
 def test_modes_that_cannot_be_corrected(steinkit, tmp_path):

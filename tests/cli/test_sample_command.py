@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -38,8 +39,7 @@ def _same(sample, draws):
         np.testing.assert_array_equal(getattr(sample, part), getattr(expected, part))
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz"])
-@pytest.mark.parametrize("name", _SETTINGS)
+@pytest.mark.parametrize(("name", "ending"), [*zip(_SETTINGS, itertools.cycle(["csv", "npz"]), strict=False)])
 def test_score_reads_written_draws(steinkit, name, ending):
     arguments = ("--target", "mixture-posterior", "--draws", "30", "--chains", "2", "--seed", "4")
     outcome = steinkit("sample", name, *arguments, *_SETTINGS[name], "-o", f"draws.{ending}")

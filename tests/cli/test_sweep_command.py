@@ -99,12 +99,6 @@ def test_the_exit_code_is_4_without_scored_cells(steinkit, write_failing):
     assert found.document["failed"] == 5
 
 
-def test_racing_drops_a_poor_setting(steinkit, write_toml):
-    found = steinkit("sweep", write_toml("seeds = 5", "seeds = 12"), "-o", "a", "--racing", "--json")
-    assert set(found.document["racing"]) == {"dropped", "cells_run", "cells_full"}
-    assert list(found.document["racing"]["dropped"]) == ["proposal_scale 0.02"]
-
-
 def test_paths_are_relative_to_the_file_and_printed_text_is_not_output(
     steinkit, write_toml, folder, write_code, monkeypatch
 ):
@@ -180,26 +174,6 @@ def test_options_are_checked_with_a_short_run(write_toml, monkeypatch):
     read_plan(file).require(is_kept=True)
 
 
-def test_a_file_may_contain_two_sweeps_and_a_larger_grid_reuses_cells(steinkit, write_toml):
-    steinkit("sweep", write_toml(), "-o", "out")
-    other = steinkit("sweep", write_toml("draws = 40", "draws = 50", "other.toml"), "-o", "out", "--json")
-    assert (other.code, other.document["reused"]) == (0, 0)
-    assert "10 cells in out.sqlite" in other.err
-    larger = write_toml("[0.02, 1.0]", "[0.02, 1.0, 3.0]")
-    assert steinkit("sweep", larger, "-o", "out", "--json").document["reused"] == 10
-
-
-def test_folders_and_other_files_are_rejected(steinkit, write_toml, folder):
-    file = write_toml()
-    among = steinkit("sweep", file, "-o", ".")
-    assert (among.code, "the folder ." in among.err) == (2, True)
-    assert [each.name for each in folder.iterdir()] == ["sweep.toml"]
-    (folder / "mine.db").write_text("mine" * 1000)
-    other = steinkit("sweep", file, "-o", "mine.db")
-    assert (other.code, "mine.db" in other.err) == (3, True)
-    assert (folder / "mine.db").read_text() == "mine" * 1000
-
-
 ULA = """
 def ula(target, *, seed, step, draws=50):
     rng = np.random.default_rng(seed)
@@ -270,11 +244,6 @@ def test_workers_find_the_modules_that_a_sampler_imports(steinkit, write_own, fo
     apart = steinkit("sweep", file, "-o", "apart", "--jobs", "2", "--json")
     assert (apart.code, apart.document["failed"]) == (0, 0), apart.err
     assert apart.document["criteria"] == steinkit("sweep", file, "-o", "here", "--json").document["criteria"]
-
-
-def test_an_exception_of_a_file_is_reported_with_its_line(steinkit, write_own):
-    found = steinkit("sweep", write_own(code="ula = 1 / 0\n"), "-o", "out")
-    assert (found.code, "model.py, line 3 raised ZeroDivisionError" in found.err) == (3, True)
 
 
 def test_a_byte_order_mark_is_ignored(write_toml, folder):

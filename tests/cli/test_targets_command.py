@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from steinkit import __version__
 from steinkit.targets.registry import target_table
 
@@ -27,21 +25,3 @@ def test_explains_options_and_own_targets(steinkit):
 def test_version(steinkit):
     outcome = steinkit("--version")
     assert (outcome.code, outcome.out.split()[-1]) == (0, __version__)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("scor",), "scor"),
-        (("score",), "FILE"),
-        (("score", "x.csv", "--tolerence", "1"), "--tolerance"),
-        (("score", "x.csv", "--graph", "star"), "'spanner', 'complete'"),
-        (("score", "x.csv", "--stein-factors", "1,2"), "three numbers"),
-        (("score", "x.csv", "--reference", "-1"), "--reference"),
-    ],
-)
-def test_wrong_usage(steinkit, arguments, named):
-    outcome = steinkit(*arguments)
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert named in outcome.err

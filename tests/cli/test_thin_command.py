@@ -64,13 +64,6 @@ def test_units(steinkit, folder, burnt_in):
     assert steinkit("thin", name, "--target", "normal", *arguments[:-1], "onw").code == 3
 
 
-def test_a_constant_column(steinkit, folder, write_csv):
-    name = write_csv("a,b", np.column_stack([np.random.default_rng(0).standard_normal(50), np.ones(50)]))
-    outcome = steinkit("thin", name, "--target", "normal", "--draws", "5", "-o", "thinned.csv", "--json")
-    assert outcome.document["units"]["kind"] == "raw"
-    assert outcome.document["warnings"]
-
-
 def test_time_limit(steinkit, folder, burnt_in):
     name, _ = burnt_in
     asked = ("thin", name, "--target", "normal", "-o", "thinned.csv")

@@ -32,14 +32,6 @@ def test_text_is_that_of_the_library(steinkit, files):
     assert "steinkit repair" in answer.err
 
 
-def test_estimated_biases(steinkit, files):
-    (entry,) = steinkit("verdict", files["shifted"], *NORMAL, "--json").document["verdicts"]
-    worst = entry["verdict"]["bias"]["quantities"][0]
-    assert worst["name"] == "a"
-    assert worst["mean_bias"] == pytest.approx(SHIFTED[:, 0].mean(), abs=0.005)  # the target has mean 0 and sd 1
-    assert worst["reliable"]
-
-
 def test_several_files(steinkit, files):
     answer = steinkit("verdict", files["right"], files["shifted"], *NORMAL)
     assert answer.code == 0
@@ -50,7 +42,7 @@ def test_several_files(steinkit, files):
     assert "a: mean 0.2" in second
 
 
-@pytest.mark.parametrize("dim", [1, 12, 60])
+@pytest.mark.parametrize("dim", [1, 60])
 def test_text_fits_a_screen(steinkit, write_csv, dim):
     draws = 1.3 * np.random.default_rng(1).standard_normal((600, dim))
     file = write_csv(",".join(f"x{k}" for k in range(dim)), draws, name="wide.csv")

@@ -60,12 +60,6 @@ def test_stan_is_not_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_columns_pass_through(tmp_path: Path) -> None:
-    for name in ("s.csv", "s.npz", "s.npy", "s.nc"):
-        write_sample(SAMPLE, tmp_path / name)
-        assert read_sample(tmp_path / name, columns=["x2"]).points.tolist() == [[2], [4]]
-
-
 def test_missing_files(tmp_path: Path) -> None:
     (tmp_path / "draws1.csv").write_text(TEXT)
     with pytest.raises(InputError, match=r'draws\.csv does not exist [(]did you mean "draws1\.csv"\?'):

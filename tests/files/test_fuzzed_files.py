@@ -39,10 +39,6 @@ def test_some_files_are_read_and_some_rejected():
     assert found == {"read", "refused"}
 
 
-def test_mutations_depend_only_on_the_seed():
-    assert [corpora.mutated("npz", 3)] * 2 == [corpora.mutated("npz", 3), corpora.mutated("npz", 3)]
-
-
 class TestControls:
     """Readers with defects, which must be detected."""
 

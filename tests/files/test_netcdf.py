@@ -86,14 +86,6 @@ def test_groups(netcdf: Any) -> None:
         sk.read_sample(path, group="pior")
 
 
-def test_statistics_of_a_sampler(netcdf: Any) -> None:
-    path = netcdf({"mu": (BOTH, THETA[..., 0])})
-    netcdf({"diverging": (BOTH, THETA[..., 0] > 4.0), "energy": (BOTH, THETA[..., 1])}, group="sample_stats")
-    sample = sk.read_sample(path)
-    np.testing.assert_array_equal(sample.divergent, THETA[..., 0].ravel() > 4.0)
-    np.testing.assert_array_equal(sample.energy, THETA[..., 1].ravel())
-
-
 def test_columns_select_entries_and_leave_out_text(netcdf: Any) -> None:
     path = netcdf({"theta": ((*BOTH, "k"), THETA), "label": (BOTH, np.full((2, 3), "oak"))})
     sample = sk.read_sample(path, columns=["theta[2]", "theta[0]"])

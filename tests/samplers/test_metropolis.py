@@ -109,26 +109,3 @@ def test_mala_on_nodal_agrees_with_a_long_run():
     ):
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
         np.testing.assert_array_less(np.abs(values.mean(axis=0) - reference), LIMIT * error + 0.005)
-
-
-def test_gradients_returned_by_functions_are_not_modified():
-    """Read-only, or kept by the function that returned them: chains write into copies."""
-    y = np.random.default_rng(0).standard_normal(50)
-    kept = []
-
-    def grad_log_prior(thetas):
-        kept.append(-thetas)
-        return np.broadcast_to(kept[-1], thetas.shape)  # which is read-only
-
-    posterior = sk.Posterior(
-        (y,),
-        lambda theta, y: -((y - theta[0]) ** 2) / 2.0,
-        lambda theta, y: np.array([(y - theta[0]).sum()]),
-        lambda thetas: -(thetas**2).sum(axis=1) / 2.0,
-        grad_log_prior,
-        dim=1,
-    )
-    states = np.array([[0.5], [-0.5]])
-    draws = samplers.mala(posterior, step_size=0.02, draws=20, chains=2, start=states)
-    assert draws.points.shape == (2, 20, 1)
-    assert any(np.array_equal(first, -states) for first in kept)

@@ -249,12 +249,6 @@ def test_a_budget_ends_chains_at_different_lengths():
     assert ((draws.acceptance > 0) & (draws.acceptance < 1)).all()
 
 
-def test_budgets_with_constant_costs_are_exact():
-    assert samplers.rwmh(NODAL, proposal_scale=0.1, budget=53 * 7 + 52).points.shape == (1, 7, 6)
-    assert samplers.rwmh(NODAL, proposal_scale=0.1, budget=10**6, draws=4).points.shape == (1, 4, 6)
-    assert samplers.sgld(NODAL, step_size=0.01, batch_size=5, budget=34).cost.tolist() == [[5, 10, 15, 20, 25, 30]]
-
-
 def test_settings_contain_the_options():
     draws = samplers.approximate_mh(NODAL, epsilon=0.2, batch_size=4, chains=2, seed=9, **WALK)
     assert draws.settings["sampler"] == "approximate_mh"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -228,22 +227,6 @@ class TestFailures:
         choice = choose(_records(table), "graph", [*_settings(table), {"step": 3}])
         assert choice.best == {"step": 1}
         assert choice.median == math.inf
-
-
-class TestDocument:
-    def test_is_strict_json(self):
-        table = [[1.0, 1.1, 1.2, 1.3], [_FAILED, _FAILED, 2.0, 2.0], [1.0, 1.2, 1.3, 1.4]]
-        choice = _choose(table, slack=0.01)
-        document = json.loads(json.dumps(choice.to_dict(), allow_nan=False))
-        assert set(document) == {"best", "ties", "median", "interval", "table"}
-        assert document["best"] == {"step": 0}
-        assert document["ties"] == [{"step": 2}]
-        assert document["median"] == pytest.approx(1.15)
-        assert document["interval"] == list(choice.interval)
-        second = document["table"][1]
-        assert (second["settings"], second["scored"], second["failed"]) == ({"step": 1}, 2, 2)
-        assert (second["median"], second["interval"][1]) == (None, None)
-        assert [row["standing"] for row in document["table"]] == ["best", "worse", "not told apart"]
 
 
 def test_invalid_arguments_are_rejected():

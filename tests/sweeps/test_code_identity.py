@@ -2,8 +2,6 @@
 
 import importlib
 import math
-import os
-import subprocess
 import sys
 import threading
 
@@ -99,20 +97,6 @@ def test_functions_without_a_file_cannot_be_identified():
     exec("def hidden(target, *, seed, scale): return [0.0]", namespace)
     assert code_identity(namespace["hidden"]) is None
     assert code_identity(namespace) is None
-
-
-def test_bytecode_caches_do_not_change_the_identity(tmp_path):
-    (tmp_path / "own_sampler.py").write_text(SAMPLER)
-    code = "import own_sampler as c; from steinkit.sweeps.identity import code_identity\n"
-    command = [sys.executable, "-c", code + "print([code_identity(each) for each in (c.draw, c.first)])"]
-    path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path]))
-    runs = [
-        subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=True).stdout
-        for _ in range(2)
-    ]
-    assert list(tmp_path.glob("__pycache__/own_sampler*"))
-    assert runs[0] == runs[1]
-    assert b"None" not in runs[0]
 
 
 def test_cells_of_an_edited_file_are_run_again(tmp_path, module):

@@ -308,24 +308,6 @@ def test_bias_chooses_by_default_but_not_between_modes():
         assert "bias" in apart.refused
 
 
-def test_a_sampler_from_a_file(tmp_path):
-    file = tmp_path / "own.py"
-    file.write_text(
-        "import numpy as np\nfrom steinkit.samplers import rwmh\n"
-        "def normal(target, *, seed, scale):\n"
-        "    return scale * np.random.default_rng(seed).standard_normal(40)\n"
-    )
-    given = {"grid": {"scale": [0.3, 1.0]}, "options": {}}
-    named = small(sampler=f"{file}:normal", **given)
-    assert timeless(named.records) == timeless(small(sampler=scaled, **given).records)
-    assert named.configuration.sampler == f"{file}:normal"
-    assert timeless(small(sampler=f"{file}:rwmh").records) == timeless(small().records)
-    with pytest.raises(sk.InputError, match=r"none\.py"):
-        small(sampler=f"{tmp_path / 'none.py'}:normal")
-    with pytest.raises(UsageError, match="sampler"):
-        small(sampler=f"{file}:np")
-
-
 def test_warnings_of_choices_are_warnings_of_the_result():
     result = small(seeds=2, measures=("graph", "ess"))
     notes = [note for choice in result.criteria.values() for note in choice.warnings]

@@ -154,14 +154,6 @@ def test_a_change_of_any_argument_that_affects_cells_makes_new_cells(file):
     assert small(file).reused == 6
 
 
-def test_jobs_and_racing_make_the_same_cells(file):
-    small(file, seeds=6)
-    assert small(file, seeds=6, n_jobs=2).reused == 12
-    raced = small(file, seeds=6, racing=True)
-    assert raced.reused == raced.cells
-    assert len(rows(file)) == 12
-
-
 def test_cells_of_other_data_and_other_versions_are_counted_and_not_reused(file, monkeypatch):
     assert not any("cannot be reused" in note for note in small(file).warnings)
     moved = DATA.copy()

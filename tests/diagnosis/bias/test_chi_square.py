@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.bias_samples import operand
 
-from steinkit.diagnosis.bias.stein_regression import Frame, chi_square
+from steinkit.diagnosis.bias.stein_regression import chi_square
 
 
 def of_normal(points):
@@ -40,27 +40,6 @@ def test_wrong_shape_with_the_correct_mean_and_spread_is_detected():
         return np.sqrt(shape) * ((shape - 1.0) / np.maximum(shape + np.sqrt(shape) * z, 0.4) - 1.0)
 
     assert chi_square(operand(x, score(x))) > 5.0 * chi_square(operand(skewed, score(skewed)))
-
-
-def by_definition(of, kind):
-    """Return the product of the means of both halves; each half has features from the frame of the other."""
-    first, second = of.draws.halves
-    means, solved = [], []
-    for half, other in ((first, second), (second, first)):
-        values = Frame.of(of, other).features(of, half, kind)
-        covariance = np.cov(values.T, bias=True)
-        ridge = 0.5 * values.shape[1] / len(half) + 1e-6
-        means.append(values.mean(axis=0))
-        solved.append(covariance + ridge * np.diag(np.diag(covariance)))
-    return np.mean([means[0] @ np.linalg.solve(each, means[1]) for each in solved])
-
-
-@pytest.mark.parametrize("kind", ["diagonal", "own4", "pairs"])
-def test_product_of_means_is_unbiased_for_exact_draws(kind):
-    rng = np.random.default_rng(4)
-    drawn = (rng.standard_normal((200, 5)) for _ in range(40))
-    found = [by_definition(operand(points, -points), kind) for points in drawn]
-    assert abs(np.mean(found)) < 4.0 * np.std(found) / np.sqrt(40.0)
 
 
 def test_weights_that_correct_the_draws_reduce_the_estimate():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from steinkit.diagnosis.bias.stein_regression import entropy_weights
 
@@ -34,15 +33,6 @@ def test_weights_solve_the_primal_problem(shares):
     assert found == pytest.approx(other.x, abs=3e-4)  # the difference is due to the ridge penalty
     assert entropy(found, shares) == pytest.approx(entropy(other.x, shares), abs=1e-3)
     assert np.abs(shares - found).max() > 0.005
-
-
-def test_multipliers_solve_the_dual_problem():
-    scale = FEATURES.std(axis=0)
-    dual = minimize(
-        lambda m: logsumexp(FEATURES / scale @ m) + 0.5e-3 * m @ m, np.zeros(3), method="BFGS", options={"gtol": 1e-10}
-    )
-    logs = FEATURES / scale @ dual.x
-    assert entropy_weights(FEATURES, EVEN) == pytest.approx(np.exp(logs - logsumexp(logs)), abs=1e-6)
 
 
 def test_weights_stay_equal_if_the_features_have_mean_zero():

@@ -219,19 +219,6 @@ def test_run_depends_on_the_seed():
     assert other.mean == pytest.approx(one.mean, abs=0.1)
 
 
-def test_margin_of_a_run_includes_the_last_change(monkeypatch):
-    monkeypatch.setattr("steinkit.diagnosis.bias.estimate._MOVES", (4,))
-    draws = 0.6 * skewed(26) - 0.5
-    found = sk.estimate_bias(draws, log_gamma(3), method="run")
-    start = sk.estimate_bias(draws, log_gamma(3), method="regression")
-    end = sk.estimate_bias(found.moved, method="regression")
-    of_estimates, of_draws = np.log(end.sd / start.sd), np.log(end.draws_sd / start.draws_sd)
-    change = np.maximum(np.abs(of_estimates), np.abs(of_draws))
-    assert change.min() > 0.003
-    assert found.sd == pytest.approx(end.sd, rel=1e-9)
-    assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, 2.0 * change), rel=1e-6)
-
-
 def test_run_with_a_drifting_coordinate_is_not_reliable(monkeypatch):
     """Draws leave the neck of a hierarchical model slowly, and the log density alone may not show it."""
     monkeypatch.setattr("steinkit.diagnosis.bias.estimate._CLIMB", np.inf)
@@ -323,28 +310,6 @@ def test_time_limit_of_a_run_is_kept():
     with pytest.raises(TimeLimitError):
         sk.estimate_bias(np.random.default_rng(21).standard_normal((200, 2)), target, method="run", max_seconds=0.05)
     assert time.perf_counter() - began < 5.0
-
-
-def test_result_is_json():
-    draws = 0.7 * np.random.default_rng(22).standard_normal((1000, 2)) + [0.5, 0.0]
-    found = sk.estimate_bias(draws, PLANE)
-    document = found.to_dict()
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert [row["name"] for row in document["quantities"]] == [found.names[k] for k in found.worst()]
-    assert document["measure"] == "bias"
-    assert document["value"] == pytest.approx(found.value)
-    assert [line.split()[0] for line in found.table().splitlines() if line.split()[0] in found.names] == ["x1", "x2"]
-
-
-def test_saved_result_can_be_read(tmp_path):
-    found = sk.estimate_bias(skewed(23) * 0.5 - 0.5, log_gamma(3), method="run")
-    found.save(tmp_path / "bias.json")
-    again = sk.read_result(tmp_path / "bias.json")
-    assert type(again) is type(found)
-    assert again.to_dict() == found.to_dict()
-    assert again.summary() == found.summary()
-    assert (again.weights == found.weights).all()
-    assert (again.moved.points == found.moved.points).all()
 
 
 class TestFunctionsOfTheTarget:

@@ -76,18 +76,6 @@ def test_bounded_support():
     assert abs(found.weights @ x[:, 0] - 1.0) < 0.02 < abs(x.mean() - 1.0)
 
 
-def test_result_is_saved_and_plotted(tmp_path):
-    x = 1.2 * np.random.default_rng(6).standard_normal((100, 2))
-    found = sk.optimal_weights(x, sk.targets.Normal([0.0, 0.0]))
-    found.save(tmp_path / "weights.json")
-    again = sk.read_result(tmp_path / "weights.json")
-    assert (again.weights == found.weights).all()
-    assert again.to_dict() == found.to_dict()
-    assert [ax.get_xlabel() for ax in found.plot().axes] == ["x1", "x2"]
-    assert "x2" in found.summary()
-
-
-NORMAL = sk.targets.Normal([0.0, 0.0])
 DRAWS = np.random.default_rng(7).standard_normal((50, 2))
 
 

@@ -1,6 +1,5 @@
 """Corrected draws are closer to a known truth, and draws that cannot be corrected are rejected."""
 
-import json
 import math
 
 import numpy as np
@@ -227,23 +226,3 @@ def test_functions_of_the_target_are_combined_over_modes():
 def test_unknown_mode_weights_have_a_reason():
     with pytest.raises(InputError, match=r"cannot be repaired: .*; one of 2 modes has \d+ draws"):
         sk.repair(*two_modes(0.02, 10))
-
-
-def test_result_is_json():
-    found = sk.repair(1.15 * drawn(8), ONLY_SCORE)
-    document = found.to_dict()
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert document["before"] == found.bias.to_dict()
-    assert document["after"] == found.after.to_dict()
-    assert f"effective size {found.worth:.0f}" in found.summary()
-
-
-@pytest.mark.parametrize("shift", [0.1, -1.5])
-def test_saved_result_can_be_read(shift, tmp_path):
-    found = sk.repair(0.8 * drawn(9) + shift, TARGET)
-    found.save(tmp_path / "repaired.json")
-    again = sk.read_result(tmp_path / "repaired.json")
-    assert again.to_dict() == found.to_dict()
-    assert again.summary() == found.summary()
-    assert (again.sample.points == found.sample.points).all()
-    assert (again.sample.probabilities == found.sample.probabilities).all()

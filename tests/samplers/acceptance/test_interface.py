@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit
 from support.stages import stage
 
 import steinkit as sk
@@ -162,67 +161,3 @@ def test_cost_counts_each_data_point_once_per_test():
     np.testing.assert_array_equal(runs[3].diagnostics["oracle_cost"][0], 53 * np.arange(1, 51))
     corrected = samplers.corrected_sgld(NODAL, step_size=0.1, batch_size=10, chains=2, draws=30)
     np.testing.assert_array_equal(np.cumsum(corrected.batch_sizes + 10, axis=1), corrected.cost)
-
-
-PAIRS, REPEATS = 200, 25
-
-TEMPERATURE = 100.0
-
-
-@pytest.fixture(scope="module")
-def pairs():
-    """200 pairs of states of a tempered posterior of 40,000 data points, with their exact log ratios."""
-    posterior = sk.targets.GaussianMean.simulate(40_000, prior_variance=2.0)
-    rng = np.random.default_rng(5)
-    tempered = np.sqrt(TEMPERATURE * posterior.posterior_variance)
-    states = posterior.posterior_mean + tempered * rng.standard_normal((PAIRS, 1))
-    proposals = states + 1.2 * tempered * rng.standard_normal((PAIRS, 1))
-    delta = [posterior.tempered(TEMPERATURE).log_density(x) for x in (states, proposals)]
-    return posterior, states, proposals, delta[1] - delta[0]
-
-
-def frequencies(pairs, test):
-    """Return the acceptance frequency of each move, in 25 chains of one step each."""
-    posterior, states, proposals, _ = pairs
-    everywhere = np.repeat(proposals, REPEATS, axis=0)
-    proposal = samplers.CustomProposal(lambda thetas, noise: everywhere)
-    draws = metropolis_hastings(
-        posterior,
-        proposal=proposal,
-        test=test,
-        temperature=TEMPERATURE,
-        chains=PAIRS * REPEATS,
-        draws=1,
-        start=np.repeat(states, REPEATS, axis=0),
-        seed=17,
-    )
-    return draws.accepted.reshape(PAIRS, REPEATS).mean(axis=1), draws.batch_sizes.mean()
-
-
-def pooled(frequency, probability):
-    """Return the chi-square statistic of all pairs, standardized, and the mean error."""
-    open_ = (probability > 1e-3) & (probability < 1 - 1e-3)
-    variance = probability * (1 - probability) / REPEATS
-    chi_square = ((frequency - probability)[open_] ** 2 / variance[open_]).sum()
-    return (chi_square - open_.sum()) / np.sqrt(2 * open_.sum()), (frequency - probability).mean()
-
-
-@pytest.mark.parametrize(
-    ("test", "faithful"),
-    [
-        (AusterityTest(0.005, 500), True),
-        (ConcentrationTest(0.2, 1000), True),
-        (MinibatchBarkerTest(500), True),
-        (MinibatchBarkerTest(500, sigma=1.3), True),
-        (AusterityTest(0.4, 500), False),
-    ],
-    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
-)
-def test_acceptance_frequencies(pairs, test, faithful, record_property):
-    exact = expit(pairs[3]) if isinstance(test, MinibatchBarkerTest) else np.minimum(1.0, np.exp(pairs[3]))
-    frequency, mean_batch = frequencies(pairs, test)
-    excess, error = pooled(frequency, exact)
-    record_property("excess", float(excess))
-    record_property("mean error", float(error))
-    print(f"{test}: mean batch {mean_batch:.0f}, chi-square {excess:+.1f} sd, mean error {error:+.4f}")
-    assert (excess < 4.5) == faithful

@@ -23,6 +23,7 @@ from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
 from steinkit.target import Target, TargetOptions
+from steinkit.user_functions import numbers_from
 
 Array = NDArray[Any]
 LikelihoodTerm = Callable[..., Floats]
@@ -243,7 +244,8 @@ class Posterior(Target):
         found = {}
         for name, (arguments, shape, expected) in forms.items():
             if (function := getattr(self, name)) is not None:
-                found[name] = values = real_numbers(function(*arguments), f"the values of {name}")
+                call = partial(function, *arguments)
+                found[name] = values = numbers_from(call, name, f"the values of {name}")
                 if values.shape != shape:
                     raise InputError(
                         f"{name} must return an array of shape {expected}; expected {shape}, got {values.shape}"

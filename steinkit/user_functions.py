@@ -38,11 +38,11 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
         return real_numbers(call(), returned)
     except SteinkitError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # `sys.exit` in a user function would end the command silently
         raise RaisedError(f"{what} raised {described(error)}") from error
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """Describe the type, position and message of an exception in a user function."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others

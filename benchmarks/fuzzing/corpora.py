@@ -329,7 +329,7 @@ def _as_hdf5(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_zarr(data: bytes, rng: np.random.Generator) -> bytes:
-    """Damage one file of a folder: metadata as JSON, chunks as bytes."""
+    """Damage one file of a folder: metadata as JSON, chunks as bytes; or remove or replace one file."""
     return _one_member(
         data, rng, lambda name: name.rpartition("/")[2] in ("zarr.json", ".zarray", ".zgroup", ".zattrs")
     )
@@ -339,10 +339,15 @@ def _one_member(data: bytes, rng: np.random.Generator, is_json: Callable[[str], 
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
         names = old.namelist()
-        chosen = names[int(rng.integers(len(names)))]
+        chosen, other = rng.choice(names, 2)
+        chance = rng.random()
         for name in names:
             content = old.read(name)
-            if name == chosen:
+            if name == chosen and chance < 0.1:
+                continue
+            if name == chosen and chance < 0.2:
+                content = old.read(str(other))
+            elif name == chosen:
                 content = _as_json(content, rng) if is_json(name) else damage_bytes(content, rng)
             new.writestr(name, content)
     return stream.getvalue()

@@ -123,6 +123,11 @@ def main() -> NoReturn:
     except errors.SteinkitError as error:
         terminal.tell(f"error: {error}")
         code = error.exit_code
+    except SystemExit as error:  # raised by user code
+        from steinkit.user_functions import described  # the list of commands is printed without importing NumPy
+
+        terminal.tell(f"error: user code called exit: {described(error)}")
+        code = errors.InputError.exit_code
     except MemoryError:
         terminal.tell("error: not enough memory for this sample; use fewer draws")
         code = errors.SteinkitError.exit_code

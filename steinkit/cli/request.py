@@ -18,6 +18,7 @@ import numpy as np
 from steinkit import __version__
 from steinkit.cli.options import Options, flag_of
 from steinkit.cli.terminal import is_device, on_terminal, require_places, say, warn
+from steinkit.diagnosis.importance import with_log_q
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
@@ -79,7 +80,7 @@ class NamedTarget:
     ----------
     given : mapping
         Options of the command line by name. These are "target", "target_options" (``-p``), "no_check", "columns",
-        "weights", "group" and "file_format". All options except the first may be missing.
+        "weights", "log_q", "group" and "file_format". All options except the first may be missing.
     """
 
     def __init__(self, given: Options) -> None:
@@ -101,17 +102,17 @@ class NamedTarget:
         ------
         UsageError, InputError
         """
-        columns = self.given.get("columns")
+        columns, log_q = self.given.get("columns"), self.given.get("log_q")
         if self._model is not None and columns is not None:
             raise UsageError(f"--columns cannot be used with the model {self.name}, which names its parameters")
         draws = read_sample(
             files,
             format=self.given.get("file_format"),
-            columns=columns,
+            columns=columns if columns is None or log_q is None else [*columns, log_q],
             group=self.given.get("group"),
             weights=self.given.get("weights"),
         )
-        return self.in_coordinates(draws, files_label(files))
+        return self.in_coordinates(draws if log_q is None else with_log_q(draws, log_q), files_label(files))
 
     def in_coordinates(self, draws: Sample, file: str) -> Sample:
         """Convert draws to the coordinates of the model, if a model is named."""

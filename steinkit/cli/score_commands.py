@@ -135,6 +135,7 @@ def _threshold(request: Request) -> float:
     shared.matters_option,
     shared.fail_options,
     option("--score-batch", type=click.IntRange(min=2), metavar="B", help="Estimate each score from B data points."),
+    option("--log-q", metavar="COLUMN", help="Column with the log density of an approximation, for the Pareto k."),
     shared.seed_option,
     shared.max_seconds_option,
 )

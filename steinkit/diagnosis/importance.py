@@ -19,9 +19,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steinkit.errors import InputError, MissingDependencyError, imported
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample
 
 _LARGEST_K = 0.7
@@ -112,3 +113,11 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
     mean = weights @ points
     sd = np.sqrt(weights @ (points - mean) ** 2)
     return ImportanceWeights(prepared.points.names, float(k), weights, mean, sd, (points.mean(axis=0) - mean) / sd), ()
+
+
+def with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
+    """Return the sample with log q taken from an array or from the named column."""
+    if not isinstance(log_q, str):
+        return sample.with_columns(log_q=np.ravel(log_q))
+    values = sample.select([log_q]).points[:, 0]
+    return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values)

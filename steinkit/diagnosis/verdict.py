@@ -40,7 +40,7 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import rows_after_burn_in
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.diagnosis.findings import moment_findings, p_value_beyond, ranked, shape_findings
-from steinkit.diagnosis.importance import importance_weights
+from steinkit.diagnosis.importance import importance_weights, with_log_q
 from steinkit.diagnosis.invariance import InvarianceTest, invariance_of, untested
 from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
 from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
@@ -52,7 +52,7 @@ from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cau
 from steinkit.finding import Finding
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
-from steinkit.sample import Integers, Sample
+from steinkit.sample import Integers
 from steinkit.scored_sample import ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.text import listed
@@ -153,7 +153,7 @@ def verdict(
     """
     require_sensible(level, matters, looks)
     if log_q is not None:
-        draws = _with_log_q(as_sample(draws), log_q)
+        draws = with_log_q(as_sample(draws), log_q)
     batches: BatchScores | None = None
     require_target(target, optional=True)
     functions = {} if target is None else target.functions
@@ -252,14 +252,6 @@ def verdict(
         hiding=hiding,
         warnings=tuple(dict.fromkeys(warnings)),
     )
-
-
-def _with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
-    """Return the sample with log q taken from an array or from the named column."""
-    if not isinstance(log_q, str):
-        return sample.with_columns(log_q=np.ravel(log_q))
-    values = sample.select([log_q]).points[:, 0]
-    return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values)
 
 
 def _constrained(prepared: ScoredSample) -> tuple[str, ...]:

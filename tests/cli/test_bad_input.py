@@ -178,6 +178,7 @@ _SCORE = "target = sk.Target(score=lambda x: -x"
         ("raise SystemExit(0)\n", (), 3, ["SystemExit"]),
         ("def (\n", (), 3, ["model.py, line 3"]),
         ("def target(x):\n    raise RuntimeError('boom')\n", (), 3, ["RuntimeError", "line 4", "boom"]),
+        ("def target(x):\n    exit(0)\n", (), 3, ["score raised SystemExit", "line 4: 0"]),
         ("def target(x):\n    return x[:, 0]\n", (), 3, ["(4, 2)", "(4,)"]),
         ("def target(x):\n    return np.where(x > 1.9, np.nan, -x)\n", (), 3, ["nan", "draw 1", "'b'"]),
         (f"{_SCORE})\n", ("--reference", "3"), 2, ["sampler=", "model.py:target"]),
@@ -188,6 +189,24 @@ def test_targets_in_files(refused_file, write_code, code, arguments, exit_code, 
     target = f"{write_code(code)}:target"
     error = refused_file(*_GOOD, arguments=("--target", target, *arguments), code=exit_code)
     assert all(each in error for each in fragments), error
+
+
+@pytest.mark.parametrize(("calls", "cause"), [(0, "log_prior raised SystemExit"), (9, "user code called exit")])
+def test_user_code_that_exits_is_an_error(steinkit, write_code, calls, cause):
+    code = f"""
+def log_prior(theta, counter=iter(range({calls}))):
+    next(counter, None) is None and exit(0)
+    return -0.5 * theta[:, 0] ** 2
+
+target = sk.Posterior(
+    (np.ones(9),), lambda theta, y: -0.5 * (y - theta) ** 2, lambda theta, y: np.array([(y - theta).sum()]),
+    log_prior, lambda theta: -theta, dim=1,
+)
+"""
+    arguments = ("--proposal-scale", "1", "--draws", "100", "--start", "0", "-o", "draws.csv")
+    outcome = steinkit("sample", "rwmh", "--target", f"{write_code(code)}:target", *arguments)
+    assert outcome.code == 3
+    assert re.search(rf"error: {cause}.*model\.py, line 5: 0$", outcome.err, re.MULTILINE), outcome.err
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,19 @@ def test_log_q_may_be_a_column():
         sk.verdict(draws, target, log_q=log_q[1:])
 
 
+@pytest.mark.parametrize("columns", [(), ("--columns", "a")])
+def test_the_command_line_names_the_column(steinkit, write_csv, columns):
+    draws, log_q, target = narrow(1000, 2.0)
+    file = write_csv("lq,a", np.column_stack([log_q, draws]))
+    options = ("--target", "normal", "-p", "mean=0", "-p", "covariance=2", "--json")
+    (entry,) = steinkit("verdict", file, *options, *columns, "--log-q", "lq").document["verdicts"]
+    assert entry["sample"]["names"] == ["a"]
+    assert entry["verdict"]["pareto_k"] == pytest.approx(sk.verdict(draws, target, log_q=log_q).pareto_k, rel=1e-9)
+    outcome = steinkit("verdict", file, *options, "--log-q", "logq")
+    assert outcome.code == 3
+    assert "logq" in outcome.err
+
+
 def test_a_file_keeps_log_q(tmp_path):
     draws, log_q, target = narrow(1000, 2.0)
     sample = sk.Sample(draws, log_q=log_q)

@@ -77,7 +77,7 @@ class Target:
         eight or more digits for smooth densities. A warning reports the cost and the accuracy once.
     log_density : callable, (n, d) -> (n,), optional
         Log density up to a constant. The log density is required if `score` is not given, and is otherwise used to
-        check the score.
+        check the score. Differences of values above 1e13 in absolute value are inaccurate because of rounding.
     bounds : array_like, shape (d, 2), optional
         Row j is (lower, upper) of parameter j; infinite without a bound.
     names : sequence of str, optional

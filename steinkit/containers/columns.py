@@ -32,54 +32,32 @@ from steinkit.sample import Floats, Integers, Sample
 
 LABELS = ("chain", "draw")
 SCORE = "score:"
-DIAGNOSTICS = {
-    "divergent__": "divergent",
-    "energy__": "energy",
-    "treedepth__": "tree_depth",
-    "lp_approx__": "log_q",
-    "log_g__": "log_q",
-}
+_HMC = {"divergent__": "divergent", "energy__": "energy", "treedepth__": "tree_depth"}
+DIAGNOSTICS = _HMC | {"lp_approx__": "log_q", "log_g__": "log_q"}
 """Stan's diagnostic columns and the corresponding attributes of `Sample`.
 
 Pathfinder writes the log density of its approximation as ``lp_approx__``, and ADVI as ``log_g__``.
 """
-PER_DRAW_COLUMNS = {
-    "weight": "weights",
-    "cost": "cost",
-    "log_q": "log_q",
-    "divergent__": "divergent",
-    "energy__": "energy",
-    "treedepth__": "tree_depth",
-}
+PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", "log_q": "log_q"} | _HMC
 """Columns with one number per draw, and the corresponding attributes of `Sample`."""
 
 _ROW = "row names"
 _BRACKETS = re.compile(r"(?P<name>.+?)\[(?P<index>[^\[\]]*)\]")
 _POINTS = re.compile(r"(?P<name>.+?)\.(?P<index>[1-9]\d*(?:\.[1-9]\d*)*)")  # Stan counts from 1
-_LABELS = {  # if a header has several of these names, the first one is used
-    "divergent": ("divergent__", "diverging"),
-    "energy": ("energy__",),
-    "tree_depth": ("treedepth__",),
-    "log_q": ("lp_approx__", "log_g__"),
-    "chain": (".chain", "chain__"),
-    "draw": (".iteration", "draw__", "iter__", ".draw"),
+_OF_SAMPLERS = DIAGNOSTICS | {  # if a header has several columns with the same meaning, the first one here is used
+    **{"diverging": "divergent", ".chain": "chain", "chain__": "chain"},
+    **{".iteration": "draw", "draw__": "draw", "iter__": "draw", ".draw": "draw"},
 }
 _STAN = (
     *("lp__", "accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__"),
     *("chain__", "iter__", "draw__", "lp_approx__", "log_p__", "log_g__", "path__"),
 )
-_OF_SAMPLERS = (".chain", ".iteration", ".draw", ".log_weight", "diverging", *DIAGNOSTICS)
 _ROW_NAMES = ("", "Unnamed: 0")
-_WEIGHTS = (
-    *("weight", "weights", "w", "wt", "wts", "wgt", "iw", "importance", "importanceweight", "importanceweights"),
-    *("normalizedweight", "normalizedweights", "multiplicity", "lw", "logw", "logwt", "logweight", "logweights"),
-    *("logimportanceweight", "logimportanceweights"),
+_WEIGHTS = re.compile(  # see `key`
+    r"w|wts?|wgt|iw|(normalized|importance|log|logimportance)?weights?|importance|multiplicity|lw|logwt?"
 )
 _CERTAIN = ("weight", ".log_weight")  # columns that contain weights in any table
-_SCALED_SEPARATELY = (
-    "nested sampling weights are scaled separately in each file; join the files into one, or write weights on a common "
-    "scale"
-)
+_SCALED_SEPARATELY = "are scaled separately in each file; join the files into one, or write weights on a common scale"
 _EXPONENTIATED = "log weights, exponentiated"
 _SMALLEST = 1e-100  # relative to the largest weight; smaller weights do not affect results
 
@@ -201,7 +179,7 @@ def lay_out(
         if kind and weights is not None:
             taken[weights] = "weights"  # included in the same warning
         if selection.is_joined and LIKELIHOOD in taken.values():
-            raise InputError(f"{source}: {_SCALED_SEPARATELY}")
+            raise InputError(f"{source}: nested sampling weights {_SCALED_SEPARATELY}")
         meanings = {"chain": "chain", "draw": "draw", "cost": "cost", "log_q": "log_q"} | taken
         meanings |= {} if weights is None else {weights: "weights"}
     require_distinct(header, source, unnamed=0 if "" in taken else None)
@@ -225,7 +203,7 @@ def lay_out(
 
 def may_hold_weights(name: str) -> bool:
     """Return True if a column with this name may contain weights or log weights."""
-    return key(name) in _WEIGHTS
+    return _WEIGHTS.fullmatch(key(name)) is not None
 
 
 def weight_column(
@@ -265,10 +243,7 @@ def weight_column(
     if found is None or found == "none":
         return None
     if selection.is_joined and _is_logarithmic(found):
-        raise InputError(
-            f'{source}: "{found}" contains log weights, which are scaled separately in each file; join the files into '
-            "one, or write weights on a common scale"
-        )
+        raise InputError(f'{source}: the log weights "{found}" {_SCALED_SEPARATELY}')
     return found
 
 
@@ -490,11 +465,11 @@ def _sampler_columns(
     named = {*(columns or ()), weights}
     free = [name for name in header if name not in named]
     is_stan = any(name in _STAN for name in free)
-    found = {name: "" for name in free if name in (*_OF_SAMPLERS, *ignored) or (is_stan and name.endswith("__"))}
-    for label, names in _LABELS.items():
-        first = next((name for name in names if name in found), None)
-        if first is not None and not (label in LABELS and label in header):
-            found[first] = label
+    others = (*_OF_SAMPLERS, ".log_weight", *ignored)
+    found = {name: "" for name in free if name in others or (is_stan and name.endswith("__"))}
+    for name, meaning in _OF_SAMPLERS.items():
+        if name in found and meaning not in (*found.values(), *(label for label in LABELS if label in header)):
+            found[name] = meaning
     if header and header[0] in _ROW_NAMES and header[0] in free:
         found[header[0]] = _ROW
     return found

@@ -270,30 +270,18 @@ def read_csv(
     layout = lay_out(table.header, source, selection, ignored=others, kind=table.kind)
     if table.is_unnamed:
         warn_user(_UNNAMED.format(listed(table.header)), ReadingWarning)
-        if selection.weights is None and len(table.header) > 2:
-            table.lines = _without_weights(table.lines, table.source)
-    return _sample(table, layout)
+    may_have_weights = table.is_unnamed and selection.weights is None and len(table.header) > 2
+    return _sample(table, layout, may_have_weights=may_have_weights)
 
 
-def _without_weights(lines: Iterator[tuple[int, str]], source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a table, and then check the first column.
-
-    Raises InputError if the first column has no negative values and may therefore contain weights.
-    """
-    is_negative = False
-    for each in lines:
-        is_negative = is_negative or each[1].lstrip().startswith("-")
-        yield each
-    if not is_negative:
+def _sample(table: TextTable, layout: Columns, *, may_have_weights: bool = False) -> Sample:
+    values, lines = table.rows(sorted({0, *layout.used}) if may_have_weights else layout.used, layout.header)
+    if may_have_weights and not (values[:, 0] < 0.0).any():
         raise InputError(
-            f"{source} has no column names, and the first column may contain weights. Name the columns in a header, or "
-            "pass weights= (--weights). If the columns are weights, -log L and parameters, pass --weights x1 --columns "
-            "x3,x4,...; if all columns are parameters, pass --weights none"
+            f"{table.source} has no column names, and the first column may contain weights. Name the columns in a "
+            "header, or pass weights= (--weights). If the columns are weights, -log L and parameters, pass --weights "
+            "x1 --columns x3,x4,...; if all columns are parameters, pass --weights none"
         )
-
-
-def _sample(table: TextTable, layout: Columns) -> Sample:
-    values, lines = table.rows(layout.used, layout.header)
     return sample_from_table(values, layout, table.source, where=lambda row: f"line {lines[row]}")
 
 

@@ -282,7 +282,8 @@ class SamplerCheck:
             cells = ("-",) * 4
             if found is not None:
                 errors = f"{each.mean_error:.2f}", f"{each.sd_error:.2f}"
-                cells, text = (f"{found.p:.2g}", f"{found.ess:.0f}", *errors), str(next(iter(found.findings), ""))
+                p = f"{found.p:.2g}" if found.enough_draws else "-"
+                cells, text = (p, f"{found.ess:.0f}", *errors), str(next(iter(found.findings), ""))
             rows.append((each.name, each.label, *cells, text))
         columns = ("target", "verdict", "p", "ESS", "mean error", "sd error", "main finding")
         return Table("", columns, tuple(rows)).text(("target", "verdict", "main finding"))

@@ -68,12 +68,12 @@ class ImportanceWeights:
     @property
     def sentence(self) -> str:
         """Text about the Pareto k and the largest change in a mean."""
-        k = f"The Pareto k of the importance ratios is {self.pareto_k:.2f}"
+        k = f"The Pareto k of the importance ratios is {self.pareto_k:.3f}"
         if not self.reliable:
-            return f"{k}, more than {self.largest_k:.2f}: importance weights are not reliable."
+            return f"{k}, more than {self.largest_k:.3f}: importance weights are not reliable."
         worst = int(np.argmax(np.abs(self.moved)))
         change = f"they change the mean of {self.names[worst]} most, by {abs(self.moved[worst]):.2g} sd"
-        return f"{k}, at most {self.largest_k:.2f}: importance weights are reliable, and {change}."
+        return f"{k}, at most {self.largest_k:.3f}: importance weights are reliable, and {change}."
 
 
 def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.chains import LOW_BFMI, ChainDiagnostics, smallest_bfmi
-from steinkit.diagnosis.bias.result import BiasEstimate
+from steinkit.diagnosis.bias.result import UNITS, BiasEstimate
 from steinkit.diagnosis.importance import ImportanceWeights
 from steinkit.errors import imported
 from steinkit.result import in_json
@@ -31,7 +31,6 @@ _OF_DRAWS = {
 }
 _OF_WEIGHTS = {"psis_mean": ("PSIS mean", ".3g"), "psis_sd": ("PSIS sd", ".3g")}
 """Column headings and formats."""
-_UNITS = "Bias in units of the corrected standard deviation, with 95 % margins of error."
 _WEIGHTED = "MCSE, ESS and R-hat are not defined for weighted draws."
 
 
@@ -93,7 +92,7 @@ class ParameterTable:
             rows.append((name, *self._cells(name, _OF_DRAWS), *own, *self._cells(name, weights)))
         headings = [[heading for heading, _ in each.values()] for each in (_OF_DRAWS, weights)]
         columns = ("quantity", *headings[0], "corrected", "bias (sd)", "sd bias", *headings[1])
-        notes = [_UNITS, *([_WEIGHTED] if self.diagnostics.weighted else []), *self._trajectories()]
+        notes = [UNITS, *([_WEIGHTED] if self.diagnostics.weighted else []), *self._trajectories()]
         return f"{Table('', columns, tuple(rows)).text(('quantity',), most)}\n{filled(' '.join(notes))}"
 
     def _cells(self, name: str, columns: Mapping[str, tuple[str, str]]) -> list[str]:

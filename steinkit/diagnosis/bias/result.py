@@ -37,7 +37,7 @@ _FEATURES = {
     "diagonal": "individual coordinates; more draws would allow pairs",
     "own4": "individual coordinates; more draws would allow pairs",
 }
-_UNITS = "Bias in units of the posterior standard deviation, with 95 % margins of error."
+UNITS = "Bias in posterior standard deviations, including Monte Carlo error, with 95 % margins of error."
 _METHODS = {
     "regression": "regression on Stein features",
     "run": "a short exact run from every draw",
@@ -294,7 +294,7 @@ class BiasEstimate(Measurement):
         str
             One row per quantity.
         """
-        return f"{self._table(None).text(('quantity',), most)}\n{filled(_UNITS)}"
+        return f"{self._table(None).text(('quantity',), most)}\n{filled(UNITS)}"
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
         """State the overall bias, the bias of each quantity, and the method."""

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from support.scripts import output_of
 
-from steinkit.samplers import correction_distribution
-
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 RECORDED = {  # benchmark: file of its record
     "approximate_fits": "approximate_fits.json",
@@ -114,28 +112,3 @@ def test_tables_of_the_documentation_agree_with_the_records(tables):
     for name, written in tables.WRITTEN.items():
         assert (BENCHMARKS / "tables" / f"{name}.md").read_text() == f"{written()}\n", "run benchmarks/tables.py"
     assert {path.stem for path in (BENCHMARKS / "tables").glob("*.md")} == set(tables.WRITTEN)
-
-
-@pytest.fixture(scope="module")
-def ridge_correction():
-    specification = importlib.util.spec_from_file_location("benchmark_samplers", BENCHMARKS / "samplers.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # where its dataclasses look
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)  # for the modules that it shares with others
-        specification.loader.exec_module(module)
-    yield module.ridge_correction
-    del sys.modules[specification.name]
-
-
-@pytest.mark.parametrize(("sigma", "ridge", "error"), [(0.9, 1.0, 1.0e-4), (0.8, 0.03, 5.0e-6)])
-def test_ridge_has_the_errors_of_table_1(ridge_correction, sigma, ridge, error):
-    found = ridge_correction(sigma, ridge)
-    assert error / 2.0 < found.error < 2.0 * error
-    assert found.error > 1000.0 * correction_distribution(sigma).error
-    assert found.probabilities.sum() == pytest.approx(1.0, abs=1e-14)
-
-
-def test_ridge_does_not_depend_on_its_grid(ridge_correction):
-    coarse, fine = ridge_correction(0.9, 1.0, steps=200), ridge_correction(0.9, 1.0, steps=400)
-    assert coarse.error == pytest.approx(fine.error, rel=0.01)

@@ -183,11 +183,6 @@ class TestReports:
         assert "75%" in few.warnings[-1]
         assert enough.warnings == ()
 
-    def test_the_same_seed_gives_the_same_curve(self):
-        samples = replicates(LINE, 50, 5)
-        one, other = (curve(samples, LINE, measure="ksd", rng=3) for _ in range(2))
-        assert one.to_dict() == other.to_dict()
-
 
 class TestRefusals:
     @pytest.mark.parametrize(

@@ -74,14 +74,6 @@ def test_files_preserve_them(tmp_path, ending):
     np.testing.assert_array_equal(joined.divergent, np.tile(DIVERGENT.ravel(), 2))
 
 
-def test_diverging_columns_are_not_parameters(tmp_path):
-    path = tmp_path / "draws.csv"
-    path.write_text("a,diverging\n1,0\n2,1\n")
-    found = sk.read_sample(path)
-    assert found.names == ("a",)
-    assert found.divergent.tolist() == [False, True]
-
-
 def test_files_of_stan_contain_them(tmp_path):
     path = tmp_path / "output.csv"
     path.write_text(

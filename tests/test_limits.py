@@ -31,13 +31,6 @@ def test_the_limit_on_bytes(form, tmp_path, monkeypatch):
         assert len(sk.read_sample(path)) == 1000
 
 
-def test_arrays_of_an_archive_are_limited(tmp_path, monkeypatch):
-    np.savez_compressed(tmp_path / "s.npz", points=np.zeros(100_000))
-    monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e5")
-    with pytest.raises(sk.InputError, match="STEINKIT_MAX_BYTES"):
-        sk.read_sample(tmp_path / "s.npz")
-
-
 def test_the_arrays_that_are_read_are_limited_together(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "s.npz", points=np.zeros(10_000), scores=np.zeros(10_000))
     monkeypatch.setenv("STEINKIT_MAX_BYTES", "1e5")

@@ -367,24 +367,6 @@ def test_a_plate_with_a_subsample_is_the_data_of_a_posterior(np_):
     np.testing.assert_allclose(plain.score(sample.points), wanted, rtol=1e-9, atol=1e-9)
 
 
-def test_a_latent_site_in_the_plate_makes_it_a_target_over_all_data(np_):
-    dist, jnp = np_.distributions, pytest.importorskip("jax.numpy")
-
-    def model():
-        mu = np_.sample("mu", dist.Normal(0.0, 1.0))
-        with np_.plate("data", 3, subsample_size=2) as rows:
-            x = np_.sample("x", dist.Normal(mu, 1.0))
-            np_.sample("y", dist.Normal(x, 1.0), obs=jnp.asarray([1.0, 2.0, 3.0])[rows])
-
-    rng = np.random.default_rng(1)
-    mu, x = rng.standard_normal(20), rng.standard_normal((20, 3))
-    target, sample = sk.from_numpyro(model, {"mu": mu, "x": x})
-    assert not isinstance(target, sk.Posterior)
-    off = x - mu[:, None]
-    wanted = np.column_stack([-mu + off.sum(axis=1), -off + ([1.0, 2.0, 3.0] - x)])
-    np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-9, atol=1e-9)
-
-
 def test_arrays_outside_of_a_model_that_ran_in_single_precision(np_):
     jax = pytest.importorskip("jax")
     effects = np.array([1.0, 2.0])
@@ -441,15 +423,6 @@ def two_normals():
     a = numpyro.sample("a", dist.Normal(0.0, 2.0))
     numpyro.sample("b", dist.Normal(a, 1.0))
     numpyro.sample("y", dist.Normal(a, 1.0), obs=1.5)
-
-
-def test_a_function_is_a_model_if_it_samples(np_):
-    pytest.importorskip("jax")
-    from steinkit.adapters.jax import has_sites
-
-    assert has_sites(two_normals)
-    assert not has_sites(schools)
-    assert not has_sites(lambda: 3)
 
 
 def test_a_model_that_fails(np_):

@@ -81,37 +81,6 @@ def test_score_names_and_draws_of_eight_schools():
     np.testing.assert_allclose(target.functions["tau"](sample.points), draws["tau"].ravel(), rtol=1e-12)
 
 
-def test_draws_labelled_in_another_order_are_matched_by_label():
-    xarray = pytest.importorskip("xarray")
-    draws = schools_draws()
-    order = [2, 0, 3, 1]
-    dataset = xarray.Dataset(
-        {
-            "mu": (("chain", "draw"), draws["mu"]),
-            "tau": (("draw", "chain"), draws["tau"].T),
-            "theta": (("chain", "draw", "school"), draws["theta"][..., order]),
-        },
-        coords={"school": [NAMES[k] for k in order]},
-    )
-    expected = sk.from_pymc(schools(), draws)[1]
-    found = sk.from_pymc(schools(), dataset)[1]
-    assert found.names == expected.names
-    np.testing.assert_array_equal(found.points, expected.points)
-
-
-def test_coordinates_that_are_dates_are_labelled_as_the_draws_are():
-    pandas = pytest.importorskip("pandas")
-    xarray = pytest.importorskip("xarray")
-    days = pandas.date_range("2026-11-20", periods=3)
-    with pm.Model(coords={"day": days}) as model:
-        pm.Normal("x", dims="day")
-    draws = RNG.standard_normal((1, 20, 3))
-    dataset = xarray.Dataset({"x": (("chain", "draw", "day"), draws)}, coords={"day": days})
-    sample = sk.from_pymc(model, dataset)[1]
-    np.testing.assert_array_equal(sample.points, draws[0])
-    assert sample.names[0].startswith("x[2026-11-20")
-
-
 # The unconstrained point of each distribution's draws, its inverse with log |J| written in JAX, and the log density of
 # the constrained value: (PyMC's variable, names, inverse(u) -> (value, log |J|), log density of the value)
 
@@ -248,26 +217,6 @@ def test_cholesky_factor_of_a_covariance():
         factor = jnp.array([[1.0, 0.0], [0.0, 1.0]]) * jnp.array([[a, 0.0], [0.0, c]]) + b * jnp.eye(2, k=-1)
         white = jax.scipy.linalg.solve_triangular(factor, values.T, lower=True)
         return prior + v[0] + v[2] - 0.5 * (white**2).sum() - len(values) * (v[0] + v[2])
-
-    assert_scores(target, log_density, u)
-
-
-@pytest.mark.skipif(int(pm.__version__.split(".")[0]) > 5, reason="draws of LKJCorr are matrices, by another transform")
-def test_correlation_matrix_with_a_determinant():
-    """LKJ's density det(C)^(eta - 1) of the correlations, each by an interval transform from (-1, 1)."""
-    with pm.Model() as model:
-        pm.LKJCorr("r", n=3, eta=2.5)
-    u = np.random.default_rng(5).normal(0.0, 0.4, (20, 3))
-    r = np.tanh(0.5 * u)
-    target, sample = sk.from_pymc(model, {"r": r[None]})
-    np.testing.assert_allclose(sample.points, u, rtol=1e-10, atol=1e-10)
-    own = np.column_stack([target.functions[f"r[{k}]"](sample.points) for k in range(3)])
-    np.testing.assert_allclose(own, r, rtol=1e-9, atol=1e-12)
-
-    def log_density(v):
-        a, b, c = jnp.tanh(0.5 * v)
-        jacobian = (jax.nn.log_sigmoid(v) + jax.nn.log_sigmoid(-v)).sum()
-        return 1.5 * jnp.log(1.0 + 2.0 * a * b * c - a**2 - b**2 - c**2) + jacobian
 
     assert_scores(target, log_density, u)
 

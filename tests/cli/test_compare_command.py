@@ -64,11 +64,6 @@ class TestFailures:
         assert outcome.code == 3
         assert "missing.csv" in outcome.err
 
-    def test_no_measurable_file(self, steinkit, three):
-        outcome = steinkit("compare", *three, "--target", "uniform", "--measure", "ksd", "--reference", "0")
-        assert outcome.code == 3
-        assert "right.csv was not measured" in outcome.out
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [

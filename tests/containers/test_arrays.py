@@ -87,16 +87,6 @@ def test_invalid_draws_are_refused(draws, message):
         sk.as_sample(draws)
 
 
-def test_masked_entries_are_refused_in_a_sample_too():
-    masked = np.ma.masked_greater(np.arange(5.0), 2.0)
-    with pytest.raises(sk.InputError, match="2 masked entries"):
-        sk.Sample(masked)
-    with pytest.raises(sk.InputError, match=r"weights must be an array of real numbers; got .*masked"):
-        sk.Sample(np.zeros(5), weights=masked)
-    whole = np.ma.masked_greater(np.arange(5.0), 10.0)
-    np.testing.assert_array_equal(sk.as_sample(whole).points[:, 0], np.arange(5.0))
-
-
 def test_a_dict_of_arrays_is_read_by_name():
     theta = np.arange(30.0).reshape(5, 3, 2)
     draws = {"theta": theta, "weight": np.arange(5.0)}

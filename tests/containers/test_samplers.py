@@ -42,17 +42,6 @@ def test_an_ensemble_without_draws_is_refused():
         sk.as_sample(Ensemble(STEPS), dims=("draw", "chain"))
 
 
-def test_the_sampler_of_emcee_itself():
-    emcee = pytest.importorskip("emcee")
-    sampler = emcee.EnsembleSampler(6, 2, lambda x: -0.5 * x @ x, parameter_names=None)
-    with pytest.raises(sk.InputError, match="contains no draws"):
-        sk.as_sample(sampler)
-    sampler.run_mcmc(np.random.default_rng(0).standard_normal((6, 2)), 10)
-    for holder in (sampler, sampler.backend):
-        sample = sk.as_sample(holder)
-        np.testing.assert_array_equal(sample.points[sample.chain == 4], sampler.get_chain()[:, 4])
-
-
 class StanFit(dict):
     """Substitute for a PyStan fit: arrays (*shape, draws * chains) with interleaved chains."""
 

@@ -1,9 +1,12 @@
 """Shifts under correlation: only the coordinates that have moved are reported."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.diagnosis.findings import moved
 
 
 def flagged_locations(found):
@@ -53,3 +56,19 @@ def test_other_findings_remain():
     found = sk.verdict(x, scores=-x)
     assert flagged_locations(found) == {"x1": "too high"}
     assert ("scale", ("x2",), "too wide") in {(each.kind, each.parameters, each.direction) for each in found.findings}
+
+
+def scores_of(mean, loadings, n=400):
+    """Return equally weighted scores with exactly these means and the covariance L L' of loadings L."""
+    noise = np.random.default_rng(0).standard_normal((n, len(loadings)))
+    independent = np.linalg.qr(noise - noise.mean(axis=0))[0] * np.sqrt(n)
+    return SimpleNamespace(scores=independent @ np.transpose(loadings) + mean, shares=np.full(n, 1.0 / n))
+
+
+def test_coordinate_that_explains_the_others_has_moved_although_another_has_a_larger_z_score():
+    """Five have a correlation of .9 with the first, and nine tenths of its mean score except for the last."""
+    loadings = np.eye(6) * np.sqrt(0.19)
+    loadings[:, 0] = 0.9
+    loadings[0, 0] = 1.0
+    draws = scores_of(0.5 * np.array([1.0, 0.9, 0.9, 0.9, 0.9, 1.02]), loadings)  # z of the first is 10
+    assert moved(range(6), draws, np.ones(6), 3.0) == [0]

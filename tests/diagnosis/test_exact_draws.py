@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.moments import Moments, standardised
 from steinkit.draws import rounding_units
 from steinkit.scored_sample import ScoredSample
-from steinkit.units import Units
 
 NORMAL = sk.targets.Normal(0.0, dim=2)
 
@@ -175,20 +173,6 @@ def test_draws_of_infinite_variance_pass(df):
         x = rng.standard_normal((1000, 3)) * np.sqrt(df / rng.chisquare(df, (1000, 1)))
         p.append(sk.moment_stein_discrepancy(x, scores=-(df + 3.0) * x / (df + (x**2).sum(axis=1))[:, None]).p_value)
     assert min(p) > 0.01
-
-
-def test_features_of_tails_have_mean_zero_for_a_cauchy_distribution():
-    """The second half of the draws is a quadrature; the center is estimated from the first half."""
-    rng = np.random.default_rng(0)
-    x = np.concatenate(
-        [rng.standard_normal(1000), rng.permutation(np.tan(np.pi * ((np.arange(1000) + 0.5) / 1000 - 0.5)))]
-    )
-    prepared = ScoredSample.of(x, scores=(-2.0 * x / (1.0 + x**2))[:, None])
-    draws = prepared.draws
-    moments = Moments.of(*standardised(draws, Units.of("raw", prepared.points), None), draws)
-    total, tails = next(moments.feature_values())[:, 1000:]
-    assert abs(total.mean()) < 1e-6 * abs(total).mean()
-    assert abs(tails.mean()) < 1e-6 * abs(tails).mean()
 
 
 def test_thinned_points_have_a_warning():

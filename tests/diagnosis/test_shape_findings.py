@@ -1,12 +1,8 @@
 """Findings on shapes and on dependence beyond correlation, for known defects."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 import steinkit as sk
-from steinkit.diagnosis.findings import shape_findings
-from steinkit.discrepancy.bounded_features import BoundedFeature
 
 
 def rejected(make, target, count=10):
@@ -103,11 +99,3 @@ def test_shapes_are_reported_on_bounded_supports():
     found = rejected(make, target, 4)
     assert found
     assert all("x1" in each.findings[0].parameters for each in found)
-
-
-def test_pairs_with_less_evidence_are_not_reported():
-    features = [BoundedFeature("spread given", (0, k), 0.1, z, 1e-9) for k, z in ((1, 10.0), (2, 4.0))]
-    slices = SimpleNamespace(z=(), largest=())
-    units, at_most = SimpleNamespace(names=("a", "b", "c")), {"bounded": 0.05, "sliced": 0.05}
-    found = shape_findings(SimpleNamespace(largest=features), slices, None, units, None, at_most)
-    assert [each.parameters for each in found] == [("b", "a")]

@@ -175,15 +175,6 @@ def test_findings_on_a_wrong_correlation():
     assert sk.verdict(turned, CORRELATED).findings[0].direction == "correlation of wrong sign"
 
 
-@pytest.mark.parametrize("scale", [[1e-3, 1.0, 400.0], [1e-250] * 3, [1e250] * 3])
-def test_verdict_does_not_depend_on_units(scale):
-    x, scale = 1.05 * normal(3, (800, 3)), np.array(scale)
-    one, other = sk.verdict(x, scores=-x), sk.verdict(x * scale, scores=-x / scale)
-    assert other.p == pytest.approx(one.p, rel=1e-6)
-    assert other.ksd_equivalent_draws == pytest.approx(one.ksd_equivalent_draws, rel=1e-8)
-    assert [each.parameters for each in other.findings] == [each.parameters for each in one.findings]
-
-
 def test_weighted_draws_have_no_kernel_test():
     wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
     x = wide.sample(4000, np.random.default_rng(5))
@@ -313,18 +304,6 @@ def test_outlier_has_a_warning():
     assert found.to_dict()["hiding"] == [each for each in found.warnings if "contributes 100%" in each]
 
 
-def test_draws_that_are_equal_after_rounding_are_merged():
-    """Two half-normal draws are close to the bound, and others are adjacent floating-point numbers."""
-    x = np.abs(normal(12, (500, 1)))
-    x[7], x[11] = 1e-80, 0.0
-    x[250:] = np.nextafter(x[:250], np.inf)
-    x[261] = 0.0
-    found = sk.verdict(x, scores=-x, bounds=[0.0, np.inf])
-    assert found.p_of("ksd") is not None
-    near = sk.targets.Gamma(0.05).sample(500, np.random.default_rng(0))
-    assert sk.verdict(near, sk.targets.Gamma(0.05)).ksd_equivalent_draws > 100.0
-
-
 def test_draws_near_a_bound_keep_their_distance_from_it():
     """Half of them are within 1e-16 standard deviations of zero, with scores up to 1e90."""
     target = sk.targets.Gamma(0.05, dim=2)
@@ -348,19 +327,6 @@ def test_impossible_kernel_test_has_a_warning():
     found = sk.verdict(x, scores=-x)
     assert found.p_of("ksd") is None
     assert "kernel test" in " ".join(found.warnings)
-
-
-@pytest.mark.parametrize(("chains", "n"), [(4, 200), (5, 1000)])
-def test_order_of_chains_does_not_matter(chains, n):
-    """Also if the kernel test uses 4000 of the draws."""
-    x = normal(21, (chains, n, 3))
-    x[:, 1:] = 0.8 * x[:, 1:] - 0.6 * x[:, :-1]
-    first, turned = sk.verdict(x, scores=-x), sk.verdict(x[::-1], scores=-x[::-1])
-    assert turned.p_of("ksd") == first.p_of("ksd")
-    assert turned.p == pytest.approx(first.p, rel=1e-6)
-    for test in ("moments", "bounded", "sliced"):
-        assert turned.p_of(test) == pytest.approx(first.p_of(test), rel=1e-6)
-    assert turned.effective_draws == pytest.approx(first.effective_draws, rel=1e-6)
 
 
 def two_modes(shares, n=1000, seed=31):

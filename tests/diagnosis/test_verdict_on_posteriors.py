@@ -1,6 +1,5 @@
 """The verdict on samples of real posteriors with scores from Stan."""
 
-import numpy as np
 import pytest
 from support.posteriordb import NAMES, posterior
 
@@ -51,19 +50,3 @@ def test_unadjusted_langevin_is_too_wide(name):
     assert not [each for each in found.findings if each.kind == "location"]
     assert "too wide" in {each.direction for each in found.findings}
     assert not [each for each in found.findings if each.direction == "too narrow"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_thinning_preserves_means_and_spreads(name):
-    right = posterior(name).right_blocks[0]
-    thinned = sk.thin(right, m=50)
-    assert (thinned.points.std(axis=0) > 0.8 * right.points.std(axis=0)).all()
-    assert (np.abs(thinned.points.mean(axis=0) - right.points.mean(axis=0)) < 0.2 * right.points.std(axis=0)).all()
-
-
-def test_thinning_in_raw_units_loses_the_narrowest_spread():
-    right = posterior("kidiq-kidscore_momhs").right_blocks[0]
-    thinned = sk.thin(right, m=50, units="raw", moment_weight=0.0)
-    kept = thinned.points.std(axis=0) / right.points.std(axis=0)
-    assert kept.argmin() == right.points.std(axis=0).argmin()
-    assert kept.min() < 0.2

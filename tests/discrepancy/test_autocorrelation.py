@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from support.autoregressions import autoregression
 
-from steinkit import autocorrelation
 from steinkit.autocorrelation import integrated_autocorrelation_times
 
 
@@ -32,17 +31,6 @@ def test_times_match_a_loop(lengths):
     values -= values.mean(axis=1, keepdims=True)
     expected = [loop(row, [np.arange(chain.start, chain.stop) for chain in chains]) for row in values]
     assert integrated_autocorrelation_times(values, chains) == pytest.approx(expected, rel=1e-12)
-
-
-def test_sums_of_products_and_transforms_agree(monkeypatch):
-    values = autoregression(np.random.default_rng(4).standard_normal((4000, 6)), 0.9).T
-    values -= values.mean(axis=1, keepdims=True)
-    chains = [slice(0, 1500), slice(1500, 4000)]
-    direct = integrated_autocorrelation_times(values, chains)
-    monkeypatch.setattr(autocorrelation, "_DIRECT_PAIRS", 0)
-    assert integrated_autocorrelation_times(values, chains) == pytest.approx(direct, rel=1e-10)
-    monkeypatch.setattr(autocorrelation, "_DIRECT_PAIRS", 3)
-    assert integrated_autocorrelation_times(values, chains) == pytest.approx(direct, rel=1e-10)
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 from numpy.polynomial import hermite_e, legendre
-from scipy import stats
 from scipy.optimize import linprog
 
 import steinkit as sk
@@ -243,22 +242,6 @@ def test_reference_is_scored_with_the_same_operator():
     assert reference.lower[0] != sk.graph_stein_discrepancy(draws, target).lower
 
 
-def test_heavy_tailed_operator_detects_distant_draws():
-    """The Langevin value of a few distant draws is bounded by their weight at any distance."""
-    nu, n = 4.0, 400
-    target = sk.targets.StudentT(nu)
-    good = stats.t(nu).ppf((np.arange(n) + 0.5) / n)
-    values = {}
-    for distance in (10.0, 100.0, 1000.0):
-        draws = good.copy()
-        draws[[17, 300]] = distance, 1.1 * distance
-        for operator in (None, heavy_tailed(nu)):
-            values[distance, operator is None] = sk.graph_stein_discrepancy(draws, target, operator=operator).value
-    assert abs(values[1000.0, True] - values[10.0, True]) < 2.0 / n * 2.0
-    assert values[100.0, False] > 5.0 * values[10.0, False]
-    assert values[1000.0, False] > 5.0 * values[100.0, False]
-
-
 # mean zero under the target
 
 
@@ -302,29 +285,6 @@ def test_mean_zero_under_student_s_t(nu):
 
 def gauss(nodes, weights):
     return nodes, weights / weights.sum()
-
-
-def wave(points):
-    x, y = points.T
-    return np.column_stack([np.sin(x + 0.5 * y + 0.2), np.cos(x * 0.7 - y)])
-
-
-def wave_jacobian(points):
-    x, y = points.T
-    first, second = np.cos(x + 0.5 * y + 0.2), -np.sin(x * 0.7 - y)
-    return np.array([[first, 0.5 * first], [0.7 * second, -second]]).transpose(2, 0, 1)
-
-
-def test_mean_zero_under_a_gaussian_with_a_full_covariance():
-    x, w = gauss(*hermite_e.hermegauss(60))
-    nodes = np.array(list(itertools.product(x, x)))
-    masses = np.outer(w, w).ravel()
-    for operator in (smooth(2), smooth(2, seed=8)):
-        assert abs(stein_mean(operator, nodes, masses, -nodes, wave, wave_jacobian)) < 1e-10
-        control = WithoutDivergence(operator.covariance, operator.divergence)
-        assert abs(stein_mean(control, nodes, masses, -nodes, wave, wave_jacobian)) > 1e-2
-        diagonal = stein_mean(operator, nodes, masses, -nodes, wave, lambda p: wave_jacobian(p) * np.eye(2))
-        assert abs(diagonal) > 1e-3
 
 
 def strip_field(points):

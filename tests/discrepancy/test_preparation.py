@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.scored_sample import ScoredSample, prepared_once
-
-MEASURES = [sk.graph_stein_discrepancy, sk.kernel_stein_discrepancy, sk.sliced_stein_discrepancy]
+from steinkit.scored_sample import ScoredSample
 
 
 def test_target_takes_precedence_over_inconsistent_stored_scores():
@@ -14,27 +12,6 @@ def test_target_takes_precedence_over_inconsistent_stored_scores():
     with pytest.raises(sk.InputError, match="the same point"):
         ScoredSample.of(sample)
     assert ScoredSample.of(sample, sk.targets.Normal(0.0)).scores.tolist() == [[0.0], [-1.0]]
-
-
-def test_samples_are_prepared_once_in_a_block():
-    asked = []
-
-    def score(x):
-        asked.append(len(x))
-        return -x
-
-    first, second = (sk.Sample(normal) for normal in np.random.default_rng(0).standard_normal((2, 20, 2)))
-    target, other = sk.Target(score, dim=2), sk.Target(score, dim=2)
-    with prepared_once():
-        found = ScoredSample.of(first, target)
-        assert ScoredSample.of(first, target) is found
-        assert len(asked) == 1
-        weighted = ScoredSample.of(first, target, weights=np.arange(20.0))
-        assert len(weighted.points) == 19
-        assert ScoredSample.of(first, target) is found
-        assert ScoredSample.of(first, other) is not found
-        np.testing.assert_array_equal(ScoredSample.of(second, other).scores, -second.points)
-    assert ScoredSample.of(second, other) is not ScoredSample.of(second, other)
 
 
 @pytest.mark.parametrize(

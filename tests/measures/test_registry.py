@@ -111,42 +111,8 @@ def test_the_scale_of_a_kernel_is_in_the_chosen_units():
     assert scaled.value == pytest.approx(by_hand.value)
 
 
-def test_records_are_json():
-    given = {
-        "bounds": np.array([[-np.inf, 3.0], [0.0, np.inf]]),
-        "stein_factors": (1.0, 2.0, 0.5),
-        "tolerance": 1e-3,
-        "kernel": "gaussian",
-    }
-    record = recorded_settings(given)
-    assert record["bounds"] == [[None, 3.0], [0.0, None]]
-    assert record["stein_factors"] == [1.0, 2.0, 0.5]
-    assert (record["tolerance"], record["dilation"], record["kernel"]) == (1e-3, 2.0, "gaussian")
-    assert "n_jobs" not in record
-
-
 def test_a_kernel_object_is_recorded_by_its_repr():
     assert recorded_settings({"kernel": sk.IMQ(scale=2.0)})["kernel"] == repr(sk.IMQ(scale=2.0))
-
-
-def test_the_document_of_moments_lists_every_feature_and_chain():
-    rng = np.random.default_rng(1)
-    draws = rng.standard_normal((3, 50, 2)) + np.array([0.0, 0.0, 2.5])[:, None, None]
-    sample = sk.Sample(draws, names=("a", "b"))
-    target = sk.targets.Normal([0.0, 0.0])
-    document = take_measure("moments", sample, target).to_dict()
-    features = {(each["kind"], *each["coordinates"]): each for each in document["features"]}
-    assert {("total spread",), ("tails",), ("location", "a"), ("spread", "b"), ("dependence", "a", "b")} < set(features)
-    assert ("axis spread", "principal axis 2") in features
-    sd = sample.points.std(axis=0)
-    assert features["location", "a"]["mean"] == pytest.approx(-sample.points[:, 0].mean() * sd[0], rel=1e-14)
-    assert features["location", "a"]["z"] < 0.0
-    chains = document["chains"]
-    assert [each["chain"] for each in chains] == [0, 1, 2]
-    assert chains[2]["p_value"] < 1e-6 < 0.01 < min(chains[0]["p_value"], chains[1]["p_value"])
-    alone = sk.moment_stein_discrepancy(draws[2], target, units=sd)
-    assert (chains[2]["p_value"], chains[2]["value"]) == pytest.approx((alone.p_value, alone.value))
-    assert "chains" not in take_measure("moments", SAMPLE, TARGET).to_dict()
 
 
 @pytest.mark.parametrize(("dim", "measure"), [(2, "graph"), (3, "sliced")])

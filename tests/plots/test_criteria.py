@@ -103,13 +103,6 @@ class TestSelection:
         assert "half or more failed" in {text.get_text() for text in ax.get_legend().get_texts()}
         assert _saved(ax.figure).startswith(b"\x89PNG")
 
-    def test_infinite_intervals_leave_the_axis_finite(self, ax):
-        choice = _choice("graph", [5.0, 2.0, 8.0], failures=4)
-        assert choice.rows[-1].interval[1] == np.inf
-        plots.selection({"graph": choice}, "step_size", ax)
-        assert np.isfinite(ax.get_ylim()).all()
-        assert ax.get_ylim()[1] < 100.0
-
     def test_other_parameters_make_separate_lines(self, ax):
         settings = [{"step_size": step, "batch_size": batch} for step in _STEPS for batch in (5, 20)]
         choice = _choice("graph", [5.0, 6.0, 2.0, 3.0, 8.0, 9.0], settings=settings)
@@ -118,19 +111,6 @@ class TestSelection:
         assert len({line.get_marker() for line in curves}) == 2
         labels = {text.get_text() for text in ax.get_legend().get_texts()}
         assert {"batch size 5", "batch size 20"} <= labels
-
-    def test_text_values_are_categories_and_not_formulas(self, ax):
-        choice = _choice("graph", [5.0, 2.0], settings=[{"test_$": "$a$"}, {"test_$": "b"}])
-        plots.selection({"graph": choice}, "test_$", ax)
-        assert [label.get_text() for label in ax.get_xticklabels()] == ["$a$", "b"]
-        assert ax.get_xscale() == "linear"
-        assert ax.lines[0].get_linestyle() == "None"
-        assert _saved(ax.figure).startswith(b"\x89PNG")
-
-    def test_the_measures_of_both_panels_can_be_chosen(self, choices, ax):
-        plots.selection(choices, "step_size", ax, measure="ess", against="graph")
-        assert "effective sample size" in ax.get_ylabel().replace("\n", " ")
-        assert "graph" in ax.figure.axes[1].get_ylabel()
 
     def test_axes_outside_a_grid_cannot_be_divided(self, choices):
         ax = Figure().add_axes((0.1, 0.1, 0.8, 0.8))

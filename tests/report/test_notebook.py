@@ -54,13 +54,6 @@ def test_results_have_their_value(measure, has_picture):
     assert bool(pictures(shown)) == has_picture
 
 
-def test_a_comparison_has_its_summary():
-    found = sk.compare({"wide": DRAWS, "exact": DRAWS / [1.0, 1.5]}, TARGET)
-    shown = parsed(found)
-    assert shown.find("pre").text.strip() == found.summary().strip()
-    assert len(pictures(shown)) == 1
-
-
 def test_a_sample_has_moments_of_its_first_coordinates():
     names = tuple(f"<b>{k}" for k in range(15))
     shown = parsed(sk.Sample(np.random.default_rng(1).normal(size=(50, 15)) + 7.0, names=names))

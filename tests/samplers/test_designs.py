@@ -12,19 +12,11 @@ from steinkit.samplers import (
     acceptance_bias,
     approximate_mh,
     average_design,
-    designs,
     metropolis_hastings,
     operating_characteristics,
     trial_run,
     worst_case_design,
 )
-
-
-def test_the_first_stage_decides_correctly_if_the_mean_is_far():
-    for far in (50.0, 1e4, 1e9):
-        error, data_use = designs._curves(0.1, 0.05, 0.5)(np.array([far]))
-        assert error[0] == pytest.approx(0.0, abs=1e-9)
-        assert data_use[0] == pytest.approx(0.1, rel=1e-6)
 
 
 @pytest.mark.parametrize("target", [0.1, 0.01])
@@ -73,18 +65,6 @@ def test_a_chain_with_the_design_has_the_expected_data_use():
     assert read.mean() == pytest.approx(design.data_use, abs=4.0 * read.mean(axis=1).std() / np.sqrt(10) + 0.02)
     same = metropolis_hastings(POSTERIOR, proposal=RandomWalk(0.03), test=design.test(SIZE), **run)
     np.testing.assert_array_equal(same.points, draws.points)
-
-
-def test_default_batches_of_large_data():
-    rng, size = np.random.default_rng(0), 20_000
-    moves = TrialRun(size, rng.normal(-1.0, 1.5, 20) / size, np.full(20, 3.5 / np.sqrt(size)))
-    found = average_design(moves, 0.02, alphas=[0.75])
-    batches = np.geomspace(100, size / 2, 6).round().astype(int).tolist()
-    every = average_design(moves, 0.02, batch_sizes=batches, alphas=[0.75])
-    assert found.data_use < 1.01 * every.data_use
-    assert found.first_fraction < 0.2
-    huge = TrialRun(10**8, [-1e-8], [1e-8])  # the first stage decides: the smallest batch is best
-    assert average_design(huge, 0.01, alphas=[0.5]).first_fraction == pytest.approx(1e-3)
 
 
 def test_a_design_becomes_a_test():

@@ -110,16 +110,6 @@ def test_herding_points_are_fractions_of_their_number_and_distinct():
     np.testing.assert_allclose(moved, 2.0 + 4.0 * points, rtol=1e-15)
 
 
-def test_rates():
-    """L_2 star discrepancies decrease as n^-1/2 for independent draws and about n^-1 for the others."""
-    assert slope(iid(Uniform(), draws=500, chains=50, seed=2).points[:, :, 0]) == pytest.approx(-0.5, abs=0.08)
-    for sequence in (sobol(Uniform(), draws=500), herding(Uniform(), draws=500)):
-        assert slope(sequence.points[:, :, 0]) == pytest.approx(-0.95, abs=0.1)
-        for n in (1, 3, 10, 100, 500):
-            ratio = np.sqrt(squared_distance(sequence.points[0, :n, 0])) * 2.0 * np.sqrt(3.0) * n
-            assert 1.0 - 1e-12 <= ratio < 5.0  # 1 is the minimum over all sets of n points
-
-
 def test_points_stay_in_the_box():
     for lower, upper in ((0.1, 0.7), (-3.3, 1e-3), (1e9, 1e9 + 1.0)):
         target = Uniform(lower, upper)

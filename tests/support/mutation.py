@@ -13,57 +13,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = "tests/discrepancy/graph/programs/"
-FURTHER = {
-    "steinkit/double_double.py": ["tests/test_sample.py"],
-    "steinkit/discrepancy/graph/programs/matrix_form.py": [
-        PROGRAMS + "test_certificate.py",
-        PROGRAMS + "test_stein_program.py",
-        PROGRAMS + "test_rounded_data.py",
-    ],
-    "steinkit/discrepancy/graph/programs/stein_program.py": [
-        PROGRAMS + "test_matrix_form.py",
-        PROGRAMS + "test_rounded_data.py",
-    ],
-    "steinkit/discrepancy/graph/programs/relative_form.py": [
-        PROGRAMS + "test_relative_rows.py",
-        PROGRAMS + "test_rounded_data.py",
-    ],
-    "steinkit/discrepancy/graph/programs/chain_form.py": [
-        PROGRAMS + "test_chain_bounds.py",
-        PROGRAMS + "test_chain_errors.py",
-        PROGRAMS + "test_rounded_data.py",
-    ],
-    "steinkit/discrepancy/graph/programs/chain_form_kernels.py": [
-        PROGRAMS + "test_chain_bounds.py",
-        PROGRAMS + "test_chain_errors.py",
-        PROGRAMS + "test_chain_form.py",
-        PROGRAMS + "test_matrix_form.py",
-    ],
-    "steinkit/discrepancy/kernel/rounding.py": [
-        "tests/discrepancy/kernel/test_base_kernels.py",
-        "tests/discrepancy/kernel/test_ksd.py",
-    ],
-    "steinkit/discrepancy/classical_bounds.py": [
-        "tests/discrepancy/classical/test_discrepancy.py",
-        "tests/discrepancy/classical/test_lower_bound.py",
-        "tests/discrepancy/classical/test_upper_bound.py",
-    ],
+PROGRAMS = ["tests/discrepancy/graph/programs"]
+TESTS = {
+    "steinkit/double_double.py": ["tests/test_double_double.py", "tests/test_sample.py"],
+    "steinkit/discrepancy/graph/programs/matrix_form.py": PROGRAMS,
+    "steinkit/discrepancy/graph/programs/stein_program.py": PROGRAMS,
+    "steinkit/discrepancy/graph/programs/relative_form.py": PROGRAMS,
+    "steinkit/discrepancy/graph/programs/chain_form.py": PROGRAMS,
+    "steinkit/discrepancy/graph/programs/chain_form_kernels.py": PROGRAMS,
+    "steinkit/discrepancy/kernel/rounding.py": ["tests/discrepancy/kernel"],
+    "steinkit/discrepancy/classical_bounds.py": ["tests/discrepancy/classical"],
 }
-"""The modules, and their tests in addition to the file that mirrors each."""
+"""The modules, and the tests of each."""
 
 
 def changed() -> list[str]:
     """Return the modules of the table that differ from the last commit."""
     found = subprocess.run(["git", "diff", "--name-only"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [name for name in found.stdout.splitlines() if name in FURTHER]
-
-
-def tests_of(module: str) -> list[str]:
-    """Return the test files of a module."""
-    path = Path(module)
-    mirror = Path("tests", *path.parent.parts[1:], f"test_{path.name}")
-    return [str(mirror)] * (ROOT / mirror).exists() + FURTHER[module]
+    return [name for name in found.stdout.splitlines() if name in TESTS]
 
 
 def run(modules: list[str]) -> int:
@@ -75,7 +42,7 @@ def run(modules: list[str]) -> int:
 
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # smaller examples would not detect more
     hypothesis.settings.register_profile("mutation", phases=phases, derandomize=True, database=None, deadline=None)
-    tests = dict.fromkeys(test for name in modules for test in tests_of(name))
+    tests = dict.fromkeys(test for name in modules for test in TESTS[name])
     quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main(["-x", *quiet, "-m", "not slow", "--hypothesis-profile=mutation", *tests]))
 
@@ -85,6 +52,6 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     if modules := sys.argv[1:] or changed():
         sys.exit(run(modules))
-    kernels = [name for name in FURTHER if name.endswith("_kernels.py")]  # as plain Python, in a separate process
-    parts = [kernels, [name for name in FURTHER if name not in kernels]]
+    kernels = [name for name in TESTS if name.endswith("_kernels.py")]  # as plain Python, in a separate process
+    parts = [kernels, [name for name in TESTS if name not in kernels]]
     sys.exit(max(subprocess.run([sys.executable, __file__, *part]).returncode for part in parts))

@@ -1,4 +1,4 @@
-"""Independent implementations of the sequential test: densities with drift, simulated walks, and tests on data."""
+"""Independent implementations of the sequential test: densities with drift, and tests on data."""
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -33,23 +33,6 @@ def direct_pass(mean, first, epsilon, alpha=0.5, nodes=128):
         mass = g * w * (mass @ np.exp(-0.5 * ((z - center[:, None]) / sd) ** 2)) / (sd * np.sqrt(2 * np.pi))
         left = mass.sum()
     return wrong, read + left, left
-
-
-def simulated_walks(mean, first, epsilon, alpha, walks, rng):
-    """Return the fractions of wrong decisions and of data read, with standard errors."""
-    pi, G = shares(first, epsilon, alpha)
-    brownian = np.zeros(walks)
-    wrong, read, open_ = np.zeros(walks), np.ones(walks), np.ones(walks, dtype=bool)
-    before = 0.0
-    for p, g in zip(pi[:-1], G, strict=True):
-        t = p / (1 - p)
-        brownian += mean * (t - before) + np.sqrt(t - before) * rng.standard_normal(walks)
-        before = t
-        stops = open_ & (np.abs(brownian) > g * np.sqrt(t))
-        wrong[stops] = brownian[stops] < 0 if mean >= 0 else brownian[stops] > 0
-        read[stops] = p
-        open_ &= ~stops
-    return [(v.mean(), max(v.std(), 1e-9) / np.sqrt(walks)) for v in (wrong, read)]
 
 
 def decided_on_data(test, terms, mean, tests, rng, bound=None):

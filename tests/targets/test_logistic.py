@@ -96,12 +96,6 @@ def test_invalid_csv_files_are_rejected(tmp_path, text, error, message):
         LogisticRegression.from_csv(path, "r")
 
 
-def test_data_have_no_scores_and_no_weights(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text("math,score:math,weight,r\n1,2,-3,0\n4,5,6,1\n")
-    assert LogisticRegression.from_csv(path, "r").names == ("math", "score:math", "weight")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -156,12 +156,3 @@ def test_table_lists_every_target_once():
     summary = "Independent gamma distributions on (0, inf) with mean shape / rate"
     assert ("gamma", "shape [rate] [dim]", summary) in table
     assert all(summary and "\n" not in summary for _, _, summary in table)
-
-
-def test_a_function_that_returns_a_target_is_called_once(tmp_path):
-    file = tmp_path / "model.py"
-    file.write_text(
-        "import steinkit as sk\ncalls = []\ndef made():\n    calls.append(1)\n    assert len(calls) == 1\n"
-        "    return sk.targets.Normal(0.0, dim=2)\n"
-    )
-    assert sk.targets.load_target(f"{file}:made").dim == 2

@@ -8,7 +8,6 @@ from support.verdicts import estimate, quantity
 
 import steinkit as sk
 from steinkit.diagnosis.bias.repair import Repaired
-from steinkit.diagnosis.bias.result import compared_biases
 from steinkit.result import running_text
 
 FAR = quantity("far", reason="the margin of error is too wide")
@@ -92,19 +91,3 @@ def test_a_repair_has_the_biases_before_and_after(method, snapshot):
     found = Repaired(sample, method, 849.6, estimate(TAU), estimate(quantity("tau")), given, ())
     assert found.summary() == snapshot
     assert ("a short exact run" in found.headline()) == (method == "run")
-
-
-def test_samples_compared_have_a_row_per_quantity_and_sample_the_worst_of_any_first():
-    first = estimate(TAU, *map(quantity, ("mu", "nu", "pi", "rho")))
-    second = estimate(quantity("mu", mean_bias=0.2), quantity("tau", reason="too few draws"))
-    rows = compared_biases({"a": first, "b": second}, None).rows
-    assert rows[:4] == (
-        ("tau", "a", "-0.90 ± 0.10", "0% ± 2%"),
-        ("tau", "b", "?", "?"),
-        ("mu", "a", "0.00 ± 0.02", "0% ± 2%"),
-        ("mu", "b", "+0.20 ± 0.02", "0% ± 2%"),
-    )
-    assert len(rows) == 7
-    assert compared_biases({"a": first, "b": second}, 2).rows == rows[:5]  # three quantities
-    assert compared_biases({"a": estimate(FAR)}, None) is None
-    assert compared_biases({}, None) is None

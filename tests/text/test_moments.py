@@ -28,19 +28,3 @@ RESULTS = {
 def test_results(name, snapshot):
     (table,) = RESULTS[name].tables()
     assert [running_text(RESULTS[name].statements()), *table.lines()] == snapshot
-
-
-@pytest.mark.parametrize(
-    ("kind", "coordinates", "z", "is_above"),
-    [
-        ("location", (0,), -2.0, True),
-        ("location", (0,), 2.0, False),
-        ("spread", (1,), -2.0, True),
-        ("dependence", (0, 1), -2.0, True),
-        ("dependence", (0, 1), 2.0, False),
-    ],
-)
-def test_negative_means_are_above_the_target(kind, coordinates, z, is_above):
-    (moment,) = found((kind, coordinates, z)).largest_moments
-    assert moment.is_above == is_above
-    assert (moment.direction in ("too high", "too wide", "above the target's")) == is_above

@@ -34,13 +34,6 @@ def test_a_value_has_its_claim():
     assert "Wall time in seconds: scores 0.10, solve 2.00." in found_text
 
 
-def test_a_kernel_discrepancy_has_its_variant():
-    kernel = sk.GaussianKernel(scale=2.0)
-    found = sk.kernel_stein_discrepancy(DRAWS, scores=-DRAWS, kernel=kernel, statistic="u", squared=True)
-    assert found.full_title == "squared kernel Stein discrepancy (U-statistic)"
-    assert "GaussianKernel(scale=2.0)" in found.summary()
-
-
 @pytest.mark.parametrize(("references", "wanted"), [({}, True), ({"new": reference(0.2)}, False)])
 def test_a_value_without_a_reference_has_a_caution(references, wanted):
     assert ("Is the value small?" in asked(scores(Bracket(), references=references))) == wanted
@@ -69,11 +62,6 @@ def test_a_sample_is_ranked_among_exact_ones(median, times):
     assert times is None or times in found_text
 
 
-def test_questions_are_distinct():
-    found = asked(scores(Bracket(), references={"new": reference(0.2)}))
-    assert len(found) == len(set(found))
-
-
 @pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
 def test_measures_of_draws_that_are_not_rejected_have_a_caution(verdicts, shift, cautioned):
     found = scores(Bracket(), verdict=verdicts[shift])
@@ -96,11 +84,6 @@ def test_a_missing_verdict_has_the_reason():
     found = scores(Bracket(), unjudged="the test needs at least 8 draws")
     assert found.summary().split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."
     assert found.headline() == f"No verdict; {scores(Bracket()).headline()}"
-
-
-def test_the_headline_is_that_of_the_verdict(verdicts):
-    assert "x1 is too high" in scores(Bracket(), verdict=verdicts[1.0]).headline()
-    assert scores(Bracket(), verdict=verdicts[0.0]).headline() == verdicts[0.0].headline()
 
 
 def test_the_summary_has_the_worst_ten_coordinates_and_one_statement_of_limits(verdicts):

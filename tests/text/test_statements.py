@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.results import reference
 
+from steinkit.finding import Finding, Kind
 from steinkit.result import Statement, answers, bracket_column, claimed, running_text
 from steinkit.text import Table
 
@@ -57,3 +58,23 @@ def test_claims(claim, message, heading):
 )
 def test_positions_are_certain(bracket, found):
     assert reference(1.0, 3.0).place(*bracket) == found
+
+
+FINDINGS = [
+    ("scale", "a", "too wide"),
+    ("scale", "ab", "too wide"),
+    ("scale", "abcdefg", "too narrow"),
+    ("dependence", "ab", "correlation too strong"),
+    ("dependence", "ab", "correlation of wrong sign"),
+    ("tails", "a", "too heavy"),
+    ("tails", "ab", "too light"),
+    ("shape", "a", "too many draws below -1"),
+    ("shape", "a", "wrong"),  # along an axis with the largest loading on one coordinate
+    ("shape", "ab", "wrong"),
+    ("conditional location", "ab", "too low where b is near its median"),
+    ("conditional scale", "ab", "too narrow where b is near its median"),
+]
+
+
+def test_clauses_of_findings(snapshot):
+    assert [str(Finding(Kind(kind), tuple(names), direction, 5.0)) for kind, names, direction in FINDINGS] == snapshot

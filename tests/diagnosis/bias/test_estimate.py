@@ -412,7 +412,7 @@ def test_unexplained_quantity_is_not_reliable():
 
 
 def test_margin_of_a_large_bias_includes_the_error_of_the_unit():
-    draws = 0.9 * (skewed(23) - MEAN) + MEAN + 0.25
+    draws = 0.9 * (skewed(23) - MEAN) + MEAN + 0.6
     found = sk.estimate_bias(draws, log_gamma(3), method="regression")
     assert (found.mean_margin >= np.abs(found.mean_bias) * found.sd_margin).all()
     assert (np.abs(found.mean_bias - (draws.mean(axis=0) - MEAN) / SD) <= found.mean_margin).all()
@@ -439,3 +439,16 @@ def test_reliable_quantities_without_bias_have_small_margins():
         for bias, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin)):
             exact = found.reliable & (np.abs(bias) <= margin)
             assert (np.abs(bias) + margin)[exact].max(initial=0.0) < 0.31
+
+
+def test_margin_of_a_run_includes_the_last_change(monkeypatch):
+    monkeypatch.setattr("steinkit.diagnosis.bias.estimate._MOVES", (4,))
+    draws = 0.6 * skewed(26) - 0.5
+    found = sk.estimate_bias(draws, log_gamma(3), method="run")
+    start = sk.estimate_bias(draws, log_gamma(3), method="regression")
+    end = sk.estimate_bias(found.moved, method="regression")
+    of_estimates, of_draws = np.log(end.sd / start.sd), np.log(end.draws_sd / start.draws_sd)
+    change = np.maximum(np.abs(of_estimates), np.abs(of_draws))
+    assert change.min() > 0.003
+    assert found.sd == pytest.approx(end.sd, rel=1e-9)
+    assert found.sd_margin == pytest.approx(np.hypot(end.sd_margin, 2.0 * change), rel=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse, special
+from scipy import sparse
 from scipy.optimize import linprog
 
 import steinkit as sk
@@ -17,7 +17,6 @@ from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 UNIFORM = {"target": sk.targets.Uniform(), "stein_factors": (0.5, 0.5, 1.0)}
-NORMAL = {"target": sk.targets.Normal(), "stein_factors": (1.0, 4.0, 2.0)}
 
 
 def program_of(draws, score=np.negative, factors=(1.0, 1.0, 1.0), bounds=(-np.inf, np.inf)):
@@ -31,17 +30,6 @@ def wasserstein_to_uniform(draws):
     level = np.arange(len(draws) + 1) / len(draws)
     antiderivative = lambda t: 0.5 * (t - level) * np.abs(t - level)  # noqa: E731
     return float((antiderivative(x[1:]) - antiderivative(x[:-1])).sum())
-
-
-def wasserstein_to_normal(draws):
-    """Return the integral of |F_Q - Phi|, piecewise between draws and quantiles."""
-    x, n = np.sort(draws), len(draws)
-    integral = lambda z: z * special.ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)  # noqa: E731
-    level = np.arange(1, n) / n
-    turn = np.clip(special.ndtri(level), x[:-1], x[1:])
-    before = level * (turn - x[:-1]) - integral(turn) + integral(x[:-1])
-    after = integral(x[1:]) - integral(turn) - level * (x[1:] - turn)
-    return float((np.abs(before) + np.abs(after)).sum() + integral(x[0]) + integral(-x[-1]))
 
 
 @pytest.mark.parametrize("n", [1, 2, 100, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -63,26 +51,6 @@ def test_reference_values():
     assert normal.lower <= 0.07434882205
     assert normal.upper >= 0.07434882195
     assert normal.gap < 1e-6
-
-
-@pytest.mark.parametrize("seed", [7, 8, 9])
-def test_normal_exceeds_the_wasserstein_distance(seed):
-    draws = np.random.default_rng(seed).standard_normal(300)
-    result = classical_stein_discrepancy(draws, **NORMAL)
-    distance = wasserstein_to_normal(draws)
-    assert distance < result.lower
-    assert result.upper < 10.0 * distance
-
-
-@pytest.mark.parametrize("seed", [7, 8, 9])
-@pytest.mark.parametrize(("case", "ratio"), [(UNIFORM, 1.01), (NORMAL, 1.05)], ids=["uniform", "normal"])
-def test_graph_discrepancy_is_close(seed, case, ratio):
-    rng = np.random.default_rng(seed)
-    draws = rng.random(1000) if case is UNIFORM else rng.standard_normal(1000)
-    classical = classical_stein_discrepancy(draws, **case)
-    graph = sk.graph_stein_discrepancy(draws, **case)
-    assert classical.lower <= graph.upper
-    assert graph.lower <= ratio * classical.upper
 
 
 FACTORS = [(1.0, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 4.0, 2.0), (1.0, 0.2, 3.0), (0.3, 2.0, 0.5), (10.0, 1.0, 1.0)]
@@ -271,14 +239,6 @@ def test_order_and_splitting_of_weights_do_not_matter():
     )
     assert split.value == pytest.approx(result.value, rel=1e-9)
     assert any("repeat an earlier draw" in note for note in split.warnings)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_biased_samples_score_worse(seed):
-    draws = np.random.default_rng(seed).standard_normal(300)
-    right = classical_stein_discrepancy(draws, **NORMAL).upper
-    for wrong in (draws + 0.5, 1.5 * draws, 0.6 * draws):
-        assert classical_stein_discrepancy(wrong, **NORMAL).lower > 1.2 * right
 
 
 def test_invalid_arguments_are_refused():

@@ -75,6 +75,15 @@ def test_advice_for_extreme_spacing():
     assert advice(1e110, 30, 3, (1.0, 1.0, 1.0)) == ["Stein factors 1,1.4e-111,2e-222"]
 
 
+@pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
+def test_expected_saturation_of_exact_draws(n, dim):
+    """The mean of a few seeds agrees within a factor of 1.5."""
+    results = [scored(n, dim, seed) for seed in range(4)]
+    reached = np.mean([each.saturation for each in results])
+    expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])
+    assert reached / 1.5 < expected < 1.5 * reached
+
+
 def test_spacing():
     graph = complete_graph([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [9.0, 0.0]])  # nearest 1, 1, 3, 6
     assert spacing(graph, (1.0, 1.0, 1.0)) == 2.0
@@ -92,12 +101,3 @@ def test_width_over_target():
     assert width_over_target(weights, 4.0 * draws, 4.0 * draws, None) == 1.0  # scores point away from the mean
     bounds = np.array([[0.0, np.inf], [-np.inf, np.inf]])
     assert width_over_target(weights, widths * draws, -widths * draws, bounds) == pytest.approx(8.0**0.5, rel=0.03)
-
-
-@pytest.mark.parametrize(("n", "dim"), [(100, 1), (1000, 1), (100, 2), (300, 2), (1000, 2), (1000, 3)])
-def test_expected_saturation_of_exact_draws(n, dim):
-    """The mean of a few seeds agrees within a factor of 1.5."""
-    results = [scored(n, dim, seed) for seed in range(4)]
-    reached = np.mean([each.saturation for each in results])
-    expected = np.mean([expected_saturation(spacing(each.graph, (1.0, 1.0, 1.0)), dim) for each in results])
-    assert reached / 1.5 < expected < 1.5 * reached

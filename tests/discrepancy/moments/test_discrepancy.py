@@ -123,25 +123,6 @@ def test_importance_weights():
     assert found.z[k] == pytest.approx(share @ t / np.sqrt(time * (share**2) @ (t - share @ t) ** 2))
 
 
-def test_repeated_draws_and_chains():
-    rng = np.random.default_rng(6)
-    x = rng.standard_normal((200, 2)).repeat(5, axis=0)  # a chain that stays five steps at each state
-    found = moment_stein_discrepancy(x, scores=-x)
-    assert np.median(found.autocorrelation_time) == pytest.approx(5.0, rel=0.15)
-    assert found.n_effective == pytest.approx(200.0, rel=0.15)
-    in_chains = rng.standard_normal((2, 300, 2)) + np.array([[[0.4, 0.0]], [[-0.4, 0.0]]])
-    apart = moment_stein_discrepancy(in_chains, scores=-in_chains)
-    rows = rng.permutation(600).reshape(2, 300)
-    rows.sort(axis=1)  # the rows of a file in which two chains alternate at random
-    mixed, chain = np.empty((600, 2)), np.empty(600, dtype=np.int64)
-    for number in (0, 1):
-        mixed[rows[number]], chain[rows[number]] = in_chains[number], number
-    interleaved = moment_stein_discrepancy(sk.Sample(mixed, chain=chain, scores=-mixed))
-    assert interleaved.z == pytest.approx(apart.z, rel=1e-9, abs=1e-9)
-    as_one = moment_stein_discrepancy(in_chains.reshape(600, 2), scores=-in_chains.reshape(600, 2))
-    assert abs(as_one.z - apart.z).max() > 0.05
-
-
 def test_many_chains_of_one_draw():
     x = np.random.default_rng(8).standard_normal((200, 1, 2))
     assert moment_stein_discrepancy(sk.Sample(x), scores=-x).p_value > 0.01
@@ -225,19 +206,6 @@ def test_features_have_mean_zero_on_a_box():
     for values in moments.feature_values():
         values = values[:, use]
         assert abs(values @ laid_out.shares[use]).max() < 1e-9 * (abs(values) @ laid_out.shares[use]).max()
-
-
-@pytest.mark.parametrize("bounds", [None, [[-10.0, np.inf], [-np.inf, np.inf], [-9.0, 9.0]]])
-def test_results_do_not_depend_on_block_sizes(monkeypatch, bounds):
-    in_chains = np.random.default_rng(15).standard_normal((3, 41, 3))
-    whole = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
-    monkeypatch.setattr(module, "_TOGETHER", 7)
-    monkeypatch.setattr(module, "_VALUES", 1)
-    monkeypatch.setattr(module, "_ROWS", 11)
-    sliced = moment_stein_discrepancy(in_chains, scores=-in_chains, bounds=bounds)
-    assert sliced.mean == pytest.approx(whole.mean, rel=1e-11, abs=1e-13)
-    assert sliced.z == pytest.approx(whole.z, rel=1e-10, abs=1e-12)
-    assert sliced.p_value == pytest.approx(whole.p_value)
 
 
 def test_separate_chains():

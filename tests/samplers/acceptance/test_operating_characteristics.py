@@ -1,11 +1,11 @@
-"""Error and data use of a sequential test, against another implementation, simulation, and closed forms."""
+"""Error and data use of a sequential test, against another implementation, tests on data, and closed forms."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
-from support.sequential_walks import decided_on_data, direct_pass, simulated_walks
+from support.sequential_walks import decided_on_data, direct_pass
 
 import steinkit as sk
 from steinkit.samplers import (
@@ -33,24 +33,6 @@ def test_one_pass_for_all_means_equals_separate_passes(first, epsilon, alpha):
     wanted = np.array([direct_pass(mean, first, epsilon, alpha, nodes=256) for mean in means])
     tilted = np.stack([found.error, found.data_use, found.undecided], axis=1)
     np.testing.assert_allclose(tilted, wanted, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0])
-@pytest.mark.parametrize(("first", "epsilon"), [(0.1, 0.05), (0.02, 0.01), (0.35, 0.2)])
-def test_simulated_walks_agree(first, epsilon, alpha):
-    for mean in (0.0, 0.8, -2.0):
-        found = operating_characteristics(mean, first_fraction=first, epsilon=epsilon, alpha=alpha)
-        error, data_use = simulated_walks(mean, first, epsilon, alpha, 20_000, np.random.default_rng(7))
-        assert abs(error[0] - found.error) < 4.0 * error[1] + 1e-4
-        assert abs(data_use[0] - found.data_use) < 4.0 * data_use[1]
-
-
-def test_simulation_detects_independent_stages():
-    """Control: if the z_j were independent, the error would be much larger."""
-    stages, epsilon = 20, 0.01
-    independent = 0.5 * (1.0 - (1.0 - 2.0 * epsilon) ** (stages - 1))
-    error, _ = simulated_walks(0.0, 1 / stages, epsilon, 0.5, 20_000, np.random.default_rng(0))
-    assert abs(error[0] - independent) > 10.0 * error[1]
 
 
 @pytest.mark.parametrize("mean", [0.0, 1.0])

@@ -189,16 +189,6 @@ def test_best_of_keeps_the_form_of_each_bound():
         assert (proof.lower, proof.upper) == (2.0, 5.0)
 
 
-def test_best_of_prefers_the_first_of_equal_candidates():
-    program = random_program(np.random.default_rng(3))
-    _, y, p = optimum(program)
-    nothing = Candidate(program, -y, 1e9 * p, ("one",))
-    assert nothing.proof.lower == 0.0
-    best = best_of(best_of(nothing, Candidate(program, y, p, ("two",))), Candidate(program, y.copy(), p.copy(), ()))
-    assert best.y is y
-    assert best.p is p
-
-
 def test_relative_width():
     assert relative_width(1.0, 2.0) == 0.5
     assert relative_width(0.0, 0.0) == 0.0
@@ -221,17 +211,6 @@ def test_contradicting_bounds_raise_a_defect():
         certify(Crossed(), y, p)
     assert (raised.value.lower, raised.value.upper, raised.value.exit_code) == (2.0, 1.0, 70)
     assert not isinstance(raised.value, sk.SolverError)  # a defect is not a failure of a solver
-
-
-def test_contradicting_bounds_of_two_candidates():
-    class Either(Crossed):
-        def lower_bound(self, y):
-            return 2.0 * float(y[0]), y
-
-    high, low = (Candidate(Either(), np.full(1, k), np.full(1, 1 - k), ()) for k in (1, 0))
-    assert (high.proof.lower, high.proof.upper) == (2.0, 3.0)
-    with pytest.raises(sk.CrossedBracketError):
-        best_of(high, low)
 
 
 def test_sums_of_brackets_are_rounded_outwards():

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import steinkit as sk
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
-from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS, two_product, two_sum
+from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, ROWS
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, chain
@@ -325,22 +325,6 @@ def test_trivial_bound_agrees_with_the_matrix_form():
         reference = program.coordinate(0)
         expected = reference.box @ np.abs(reference.objective)
         assert ChainProgram(program).trivial == pytest.approx(expected, rel=1e-12)
-
-
-def test_more_than_one_dimension_raises():
-    points = np.zeros((2, 2)) + np.arange(2.0)[:, None]
-    with pytest.raises(sk.UsageError, match="one dimension"):
-        ChainProgram(SteinProgram(points, points, np.full(2, 0.5), complete_graph(points)))
-
-
-@SETTINGS
-@given(a=st.floats(-1e100, 1e100), b=st.floats(-1e100, 1e100))
-def test_error_free_transformations(a, b):
-    total, error = two_sum(a, b)
-    assert Fraction(total) + Fraction(error) == Fraction(a) + Fraction(b)
-    product, error = two_product(a, b)
-    if a * b == 0.0 or abs(a * b) > 1e-250:  # otherwise the error underflows
-        assert Fraction(product) + Fraction(error) == Fraction(a) * Fraction(b) or a * b == 0.0
 
 
 def excess_in_rounding_errors(result):

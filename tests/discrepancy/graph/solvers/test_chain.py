@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from support.lines import line, normal, spaced
 
 import steinkit as sk
-from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
 from steinkit.discrepancy.graph.programs.matrix_form import certify
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, chain, highs
-from steinkit.discrepancy.graph.solvers.chain import ChainSystem
 from steinkit.discrepancy.graph.spanner.geometry import complete_graph
-from steinkit.runtime.progress import progress_bar
 
 
 def proved(program, tolerance=1e-6):
@@ -128,15 +125,6 @@ def test_one_point_in_closed_form():
     assert proof.upper == pytest.approx(3.0, rel=1e-9)
 
 
-def test_number_of_iterations_is_nearly_constant():
-    """Without barrier weights by length the number triples from 1000 to 100,000 points."""
-    bar = progress_bar("", shown=False)
-    systems = [ChainSystem(ChainProgram(normal(n)).chain, bar) for n in (1000, 30_000)]
-    solutions = [system.solve(Settings(tolerance=1e-6)) for system in systems]
-    assert all(solution.upper - solution.lower <= 1e-6 * solution.upper for solution in solutions)
-    assert max(solution.iterations for solution in solutions) <= 45
-
-
 def test_result_does_not_depend_on_the_order_of_points():
     program = normal(200)
     turned = line(program.points[::-1, 0], program.scores[::-1, 0])
@@ -174,17 +162,6 @@ def test_open_brackets_are_noted(monkeypatch):
     answer, proof = proved(normal(2000))
     assert proof.gap > 1e-3
     assert "stopped at a bracket of" in answer.notes[0]
-
-
-def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    clock = iter(np.arange(0.0, 1e4, 2.0))
-    monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
-    program = normal(300)
-    chain.solve(program, Settings(tolerance=1e-6, progress=True))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "interior point" in err
-    assert "bracket" in err
 
 
 def test_more_than_one_dimension_raises():

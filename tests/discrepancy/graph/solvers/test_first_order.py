@@ -43,17 +43,6 @@ def test_brackets_agree_with_highs(seed, dim):
         assert proof.gap <= 1e-3
 
 
-def test_results_do_not_depend_on_n_jobs():
-    program = random_program(1, 9)
-    alone = first_order.solve(program, Settings(1e-3, n_jobs=1))
-    together = first_order.solve(program, Settings(1e-3, n_jobs=2))
-    assert len(alone) == len(together) == 9
-    for one, other in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(one.y, other.y)
-        np.testing.assert_array_equal(one.p, other.p)
-        assert one.iterations == other.iterations
-
-
 def test_programs_without_rows():
     for points in (np.array([[0.3, -2.0, 1.0]]), np.array([[0.0, 0.0], [50.0, 50.0]])):
         scores = np.full(points.shape, -1.5)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from steinkit.discrepancy.graph.spanner import search_kernels as search
-from steinkit.discrepancy.graph.spanner.greedy import greedy_spanner, laid_out
+from steinkit.discrepancy.graph.spanner.greedy import laid_out
 from steinkit.discrepancy.graph.spanner.search_kernels import heap_pop, heap_push
 
 
@@ -105,41 +105,3 @@ def test_bidirectional_search_keeps_its_budget(network: tuple[np.ndarray, search
     forward, backward = search.new_frontier(graph), search.new_frontier(graph)
     u, v = np.argwhere(np.isfinite(paths) & (paths > 4.0))[0]
     assert search.search_both_ways(graph, u, v, paths[u, v], 1e-12, 2, forward, backward) == search.EXHAUSTED
-
-
-def test_search_for_goals_in_a_box() -> None:
-    points, rng = np.random.default_rng(0).standard_normal((120, 2)), np.random.default_rng(6)
-    graph = greedy_spanner(points)
-    paths = dijkstra(csr_array((graph.lengths, graph.edges.T), shape=(120, 120)), directed=False)
-    links = laid_out(120, graph.edges, graph.lengths)
-    columns, frontier = np.ascontiguousarray(points.T), search.new_frontier(links)
-    for source in range(120):
-        nearest = np.argsort(np.abs(points - points[rng.integers(120)]).sum(axis=1))[:8]
-        goals = nearest[nearest != source]
-        low, high = points[goals].min(axis=0), points[goals].max(axis=0)
-        limit, is_open = np.zeros(120), np.zeros(120, dtype=bool)
-        limit[goals] = paths[source, goals] * rng.choice([0.99, 1.01, 1.5], len(goals))
-        for weight in (1.0, 2.0):
-            is_open[goals] = True
-            left = search.search_goals(
-                links,
-                columns,
-                source,
-                low,
-                high,
-                search.Goals(limit, is_open),
-                limit.max(),
-                len(goals),
-                0,
-                weight,
-                frontier,
-            )
-            found = np.isfinite(frontier.distance)
-            assert (frontier.distance[found] >= paths[source, found] * (1.0 - 1e-12)).all()
-            search.clear(frontier)
-            assert not frontier.closed.any()
-            assert left == is_open.sum()
-            needed = limit < paths[source]
-            assert is_open[goals][needed[goals]].all()
-            if weight == 1.0:
-                np.testing.assert_array_equal(is_open[goals], needed[goals])

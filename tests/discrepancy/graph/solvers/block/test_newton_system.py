@@ -118,15 +118,6 @@ def test_results_do_not_depend_on_threads():
         np.testing.assert_array_equal(one.p, other.p)
 
 
-def test_plan_shares_patterns_and_predicts_the_cost():
-    points = 0.1 * np.random.default_rng(1).standard_normal((300, 3))
-    plan = block.prepare(program_of(points, -points))
-    assert plan.patterns[0] is plan.patterns[1] is plan.patterns[2]
-    nearby = block.prepare(program_of(points, -points, graph=complete_graph(points)))
-    assert plan.flops < nearby.flops
-    assert nearby.flops == pytest.approx(1200**3 / 3, rel=1e-2)  # all in one front
-
-
 def test_time_limit_and_interrupt_give_valid_brackets():
     points = np.random.default_rng(0).standard_normal((1000, 2))
     program = program_of(points, -points)

@@ -48,7 +48,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        if not compiled.signatures and not _is_kept(compiled):
+        if not compiled.overloads and not _is_kept(compiled):
             if _is_small.get() and entry.twin is not None:
                 return entry.twin(*args)
             _announce()

@@ -176,13 +176,12 @@ class Operand:
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
         """Return weighted column means (..., k) and covariances (..., k, k)."""
-        shares = self.draws.shares / self.draws.shares[rows].sum()
+        roots = np.sqrt(self.draws.shares / self.draws.shares[rows].sum())
         first, second = np.zeros(1), np.zeros((1, 1))
         for some in self.blocks(rows, width):
-            values = columns(some)
-            weighted = values * shares[some][:, None]
-            first = first + weighted.sum(axis=-2)
-            second = second + np.swapaxes(weighted, -1, -2) @ values
+            values = columns(some) * roots[some][:, None]
+            first = first + roots[some] @ values
+            second = second + np.swapaxes(values, -1, -2) @ values  # NumPy computes one triangle of X'X
         return first, second - first[..., :, None] * first[..., None, :]
 
 
@@ -239,9 +238,11 @@ class Frame:
         if kind == "diagonal":
             return np.hstack([u, c * u + np.diag(self.covariance) * a])
         if kind == "pairs":
-            i, j = np.triu_indices(c.shape[1])
-            pairs = c[:, i] * u[:, j] + c[:, j] * u[:, i] + self.covariance[i, j] * (a[:, i] + a[:, j])
-            return np.hstack([u, pairs])
+            pairs = (
+                c[:, [k]] * u[:, k:] + c[:, k:] * u[:, [k]] + self.covariance[k, k:] * (a[:, [k]] + a[:, k:])
+                for k in range(c.shape[1])
+            )
+            return np.hstack([u, *pairs])
         affine = c[:, :, None] * u[:, None, :] + self.covariance * a[:, :, None]
         parts = [u, affine.reshape(len(c), -1)]
         if kind != "affine":

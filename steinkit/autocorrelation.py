@@ -78,23 +78,25 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
     ndarray, shape (k,)
         Autocorrelation times of at least 1; 1 for a constant function.
     """
-    squares = np.einsum("kn,kn->k", deviations, deviations)
+    squares = lagged_products(deviations, chains, 0)
     times = np.ones(len(deviations))
     rows = np.flatnonzero(squares > 0.0)
-    values, scale = deviations[rows], squares[rows]
+    values, scale = (deviations if len(rows) == len(squares) else deviations[rows]), squares[rows]
     sums, last = np.zeros(len(rows)), np.full(len(rows), np.inf)
     longest = max((chain.stop - chain.start for chain in chains), default=0)
     for k in range(min(_DIRECT_PAIRS, longest // 2)):
-        pair = (lagged_products(values, chains, 2 * k) + lagged_products(values, chains, 2 * k + 1)) / scale
-        last = np.minimum(last, pair)
+        even = lagged_products(values, chains, 2 * k) if k else scale
+        last = np.minimum(last, (even + lagged_products(values, chains, 2 * k + 1)) / scale)
         going = last > 0.0
-        if np.count_nonzero(going) < len(going):
-            times[rows[~going]] = 2.0 * sums[~going] - 1.0
+        sums += np.where(going, last, 0.0)
+        if 2 * np.count_nonzero(going) <= len(going):  # otherwise, a copy takes longer than the finished rows
+            times[rows] = 2.0 * sums - 1.0
             rows, values, scale = rows[going], values[going], scale[going]
             sums, last = sums[going], last[going]
         if not len(rows):
             break
-        sums += last
+    times[rows] = 2.0 * sums - 1.0
+    rows, values, scale = rows[last > 0.0], values[last > 0.0], scale[last > 0.0]
     if len(rows):
         times[rows] = 2.0 * _sums_by_transform(values, scale, chains, longest) - 1.0
     return np.maximum(times, 1.0)
@@ -148,12 +150,11 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
         Times of at least `integrated_autocorrelation_times`.
     """
     times = integrated_autocorrelation_times(deviations, chains)
-    variance = lagged_products(deviations, chains, 0) / deviations.shape[1]
-    for length, means, places in _batch_means(_about_chains(deviations, chains), chains):
-        rows = np.flatnonzero(_correlation_of_neighbors(means, places) > _CLEAR) if length > 1 else ()
+    for length, means, places in _batch_means(deviations, chains):
+        rows = np.flatnonzero(_correlation_of_neighbors(means, places) > _CLEAR)
         if len(rows):
-            clear = means[rows]
-            ratio = length * lagged_products(clear, places, 0) / clear.shape[1] / variance[rows]
+            clear, variance = means[rows], lagged_products(deviations[rows], chains, 0) / deviations.shape[1]
+            ratio = length * lagged_products(clear, places, 0) / clear.shape[1] / variance
             times[rows] = np.maximum(times[rows], ratio * integrated_autocorrelation_times(clear, places))
     return times
 
@@ -182,7 +183,7 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
         size = np.abs(values).max(axis=1)
         values = _about_chains(values, chains)
         values[np.abs(values).max(axis=1) <= _ROUNDING * size] = 0.0
-        for length, means, places in _batch_means(values, chains):
+        for length, means, places in ((1, values, chains), *_batch_means(values, chains)):
             rows = np.flatnonzero(_correlation_of_neighbors(means, places) > clear)
             if len(rows):
                 times[length] += integrated_autocorrelation_times(means[rows], places).tolist()
@@ -191,27 +192,40 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
 
 def _about_chains(values: Floats, chains: Chains) -> Floats:
     """Subtract from each value the mean of its chain."""
-    return np.concatenate([values[:, chain] - values[:, chain].mean(axis=1, keepdims=True) for chain in chains], axis=1)
+    about = np.empty_like(values)
+    for chain in chains:
+        np.subtract(values[:, chain], values[:, chain].mean(axis=1, keepdims=True), out=about[:, chain])
+    return about
 
 
 def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, Chains]]:
-    """Yield each batch length (1, 2, 4, ...) with the batch means and their chains."""
+    """Yield each batch length (2, 4, ...) with the batch means and their chains.
+
+    The means are centered at the mean of the chain.
+    """
+    centres = [values[:, chain].mean(axis=1, keepdims=True) for chain in chains]
     length = 1
     while values.shape[1] >= _FEWEST_BATCHES:
-        yield length, values, chains
         cut = [values[:, chain.start : chain.stop - (chain.stop - chain.start) % 2] for chain in chains]
         halved = [0.5 * (each[:, ::2] + each[:, 1::2]) for each in cut]
+        if length == 1:
+            halved = [each - centre for each, centre in zip(halved, centres, strict=True)]
         ends = np.cumsum([each.shape[1] for each in halved]).tolist()
         chains = [slice(end - each.shape[1], end) for end, each in zip(ends, halved, strict=True) if each.size]
         values = halved[0] if len(halved) == 1 else np.concatenate(halved, axis=1)
         length *= 2
+        yield length, values, chains
 
 
 def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
-    """Return the autocorrelations at lag 1 in units of their standard errors."""
-    squares, neighbors = lagged_products(means, chains, 0), means.shape[1] - len(chains)
-    if not neighbors:
+    """Return the autocorrelations at lag 1 in units of their standard errors.
+
+    They are zero if there are too few batches.
+    """
+    neighbors = means.shape[1] - len(chains)
+    if means.shape[1] < _FEWEST_BATCHES or not neighbors:
         return np.zeros(len(means))
+    squares = lagged_products(means, chains, 0)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller ignores statistics that are not finite
         correlation = lagged_products(means, chains, 1) / np.where(squares > 0.0, squares, 1.0)
     return np.asarray(correlation * means.shape[1] / math.sqrt(neighbors))

@@ -68,7 +68,7 @@ OVERFLOW = "the moments overflow: rescale draws and scores"
 
 _SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST_RADIUS = 64.0  # k, the upper bound of q
-_FEATURES = 64  # largest number of features per block
+_FEATURES = 128  # largest number of features per block
 _VALUES = 1 << 22  # number of values per block (32 MB)
 _TOGETHER = 1 << 13  # number of draws that are combined at a time
 

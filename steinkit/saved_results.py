@@ -36,6 +36,7 @@ _RECORDS = {
     "ChainMoments": "discrepancy.moments",
     "Cell": "sweeps.cells",
     "Choice": "sweeps.choice",
+    "Coefficients": "discrepancy.operators",
     "ComparedSample": "measures.scoring",
     "Configuration": "sweeps.plan",
     "Drift": "diagnosis.bias.drift",

@@ -109,7 +109,7 @@ def test_arrays_are_bit_for_bit_identical(tmp_path):
 
 def test_functions_are_stored_as_text(tmp_path):
     operator = sk.RiemannianLangevin(lambda x: np.tile(np.eye(2), (len(x), 1, 1)), lambda x: np.zeros_like(x))
-    result = sk.kernel_stein_discrepancy(DRAWS, PLANE, operator=operator)
+    result = sk.graph_stein_discrepancy(DRAWS, PLANE, operator=operator)
     result.save(tmp_path / "r.json")
     assert sk.read_result(tmp_path / "r.json").value == result.value
 

@@ -119,7 +119,7 @@ _ALL = (
         "ksd",
         "kernel Stein discrepancy",
         _kernel,
-        shared("bounds", "units", "operator")
+        shared("bounds", "units")
         | {
             "kernel": Option(
                 default="imq",

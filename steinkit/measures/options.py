@@ -240,7 +240,7 @@ class Measure:
         """Settings that the measure rejects, with the reasons."""
         if self.needs == "draws" or "operator" in self.options:
             return self.refuses
-        reason = f"measure {self.name} supports only the Langevin operator; operator= requires measure graph or ksd"
+        reason = f"measure {self.name} supports only the Langevin operator; operator= requires measure graph"
         return {"operator": reason, **self.refuses}
 
     def take(self, sample: Sample, target: Target | None, given: Mapping[str, Any]) -> Measurement:

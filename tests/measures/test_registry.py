@@ -53,6 +53,7 @@ def test_a_change_replaces_a_shared_setting():
     [
         ("graph", {"tolerence": 1e-2}, 'did you mean "tolerance"'),
         ("classical", {"operator": object()}, "Langevin operator"),
+        ("ksd", {"operator": object()}, "Langevin operator"),
         ("wasserstein", {"operator": object()}, "Langevin operator"),
         ("wasserstein", {"bounds": [[0.0, 1.0]]}, "bounds"),
     ],

@@ -66,17 +66,16 @@ from steinkit.arguments import generator_from, number, whole
 from steinkit.autocorrelation import initial_monotone_sum, integrated_autocorrelation_times, lagged_products
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base import IMQ, BaseKernel, kernel_of
-from steinkit.discrepancy.kernel.ksd import KernelSteinDiscrepancy, kernel_stein_discrepancy
-from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_at, stein_kernel_for
-from steinkit.discrepancy.operators import RiemannianLangevin
+from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
+from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
-from steinkit.sample import DistinctSample, Floats, Integers, split_chains
+from steinkit.sample import Floats, Integers, split_chains
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
-from steinkit.units import Units, UnitsLike
+from steinkit.units import UnitsLike
 
 _SHARE = 0.4  # the constant factor in delta
 _LARGEST_SHARE = 0.5
@@ -114,16 +113,6 @@ class KernelSteinTest:
         Estimate of tau in draws. It is NaN if the flip probability was given.
     kernel : IMQ or GaussianKernel
         Base kernel with its scale.
-    operator : RiemannianLangevin or None
-        Stein operator, or None for Langevin's operator.
-    bounds : ndarray, shape (d, 2), or None
-        Bounds of the support.
-    sample : DistinctSample
-        Points in raw units, with counts and names.
-    scores : ndarray, shape (n_points, d)
-        Score of the target at the distinct points, in raw units.
-    units : Units
-        Units of the statistic and of the kernel's scale.
     seconds : dict of str to float
         Wall time of the stages "scores", "autocorrelation" and "bootstrap".
     warnings : tuple of str
@@ -144,11 +133,6 @@ class KernelSteinTest:
     flip_probability: float
     autocorrelation_time: float
     kernel: BaseKernel
-    operator: RiemannianLangevin | None
-    bounds: Floats | None
-    sample: DistinctSample
-    scores: Floats
-    units: Units
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
@@ -169,7 +153,6 @@ def kernel_stein_test(
     bounds: ArrayLike | None = None,
     units: UnitsLike = "raw",
     kernel: str | BaseKernel = "imq",
-    operator: RiemannianLangevin | None = None,
     flip_probability: float | None = None,
     n_bootstrap: int = 1000,
     rng: Seed = 0,
@@ -197,8 +180,6 @@ def kernel_stein_test(
         Scale of the coordinates. See `kernel_stein_discrepancy`.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel. See `kernel_stein_discrepancy`.
-    operator : RiemannianLangevin, optional
-        Stein operator. The default is Langevin's operator.
     flip_probability : float, optional
         Probability of a sign change, above 0 and at most 1/2 (for independent draws). By default, it is determined from
         the autocorrelation of the draws.
@@ -221,7 +202,7 @@ def kernel_stein_test(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores, bounds and operator are not consistent, if the draws have unequal weights or are all equal,
+        If sample, scores and bounds are not consistent, if the draws have unequal weights or are all equal,
         or if the numbers overflow.
     TimeLimitError
         If the time limit is exceeded.
@@ -249,7 +230,7 @@ def kernel_stein_test(
     threads = thread_count(n_jobs)
     began = time.perf_counter()
     prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds).in_units(units)
-    found = _test(prepared, kernel, operator, flip_probability, n_bootstrap, rng, threads)
+    found = _test(prepared, kernel, flip_probability, n_bootstrap, rng, threads)
     return replace(
         found, seconds={"scores": time.perf_counter() - began - sum(found.seconds.values()), **found.seconds}
     )
@@ -258,7 +239,6 @@ def kernel_stein_test(
 def _test(
     prepared: ScoredSample,
     kernel: str | BaseKernel,
-    operator: RiemannianLangevin | None = None,
     flip_probability: float | None = None,
     n_bootstrap: int = 1000,
     rng: Seed = 0,
@@ -279,7 +259,7 @@ def _test(
     if len(points) == 1:
         raise InputError("the kernel test requires at least two different draws; got one")
     base, notes = kernel_of(kernel).fitted(points.points)
-    stein = stein_kernel_for(base, prepared, operator)
+    stein = stein_kernel_for(base, prepared)
     chains, disorder = split_chains(prepared.given)
     series = [points.inverse[rows] for rows in _in_order_of_content(chains, prepared.given.points)]
     ends = np.cumsum([len(each) for each in series]).tolist()
@@ -324,11 +304,6 @@ def _test(
         flip_probability=float(flip_probability),
         autocorrelation_time=tau,
         kernel=base,
-        operator=operator,
-        bounds=prepared.raw.bounds,
-        sample=prepared.raw.points,
-        scores=prepared.raw.scores,
-        units=prepared.units,
         seconds={
             "autocorrelation": correlated - seen,
             "bootstrap": time.perf_counter() - correlated,
@@ -513,10 +488,12 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
             except InputError as error:  # for example, if the selected draws are equal
                 untested = (f"the kernel test was omitted: {error}",)
         if test is not None and len(paired) == len(summed):  # the statistic is n KSD^2 for the same draws
-            equivalent = _equivalent_draws(test, test.statistic / len(paired), standard.bounds)
+            squared = test.statistic / len(paired)
         else:
-            found = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True)
-            equivalent = _equivalent_draws(found, found.value, standard.bounds)
+            given = ScoredSample.of(summed, bounds=standard.bounds)
+            squared = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True).value
+        mean = float(given.points.weights @ stein_kernel_for(IMQ(), given).diagonal())
+        equivalent = mean / squared if squared > 0.0 else math.inf
         return None if test is None else test.p_value, equivalent, untested + _selection(test, equivalent, draws)
 
 
@@ -542,13 +519,6 @@ def _spread(rows: Integers, most: int) -> Integers:
     if len(rows) <= most:
         return np.sort(rows)
     return np.sort(rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)])
-
-
-def _equivalent_draws(found: KernelSteinDiscrepancy | KernelSteinTest, squared: float, bounds: Floats | None) -> float:
-    """Return the number of independent draws with the same expected discrepancy."""
-    points = found.sample
-    stein = stein_kernel_at(IMQ(), points.points, found.scores, bounds, None, names=points.names)
-    return float(points.weights @ stein.diagonal()) / squared if squared > 0.0 else math.inf
 
 
 def thinning_notes(draws: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ With the score s = grad log p and a base kernel k, the Stein kernel of the Lange
     k0(x, y) = tr grad_x grad_y k + <grad_x k, s(y)> + <grad_y k, s(x)> + k <s(x), s(y)>.
 
 This kernel has mean zero under the target in either argument. The module `stein_kernel` defines the Stein kernel for
-other operators and for targets with finite bounds. For a sample with weights w that sum to one,
+targets with finite bounds. For a sample with weights w that sum to one,
 
     V-statistic:  KSD^2 = sum_ij w_i w_j k0(x_i, x_j),
     U-statistic:  KSD^2 = sum_{i != j} w_i w_j k0(x_i, x_j) / sum_{i != j} w_i w_j     over the *draws* i, j.
@@ -46,7 +46,6 @@ from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.kernel.base import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
-from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
 from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
@@ -74,8 +73,6 @@ class KernelSteinDiscrepancy(BracketResult):
         True if `value` is the squared discrepancy.
     kernel : IMQ or GaussianKernel
         Base kernel with its scale.
-    operator : RiemannianLangevin or None
-        Stein operator, or None for Langevin's operator.
     bounds : ndarray, shape (d, 2), or None
         Bounds of the support.
     sample : DistinctSample
@@ -114,7 +111,6 @@ class KernelSteinDiscrepancy(BracketResult):
     statistic: Literal["v", "u"]
     squared: bool
     kernel: BaseKernel
-    operator: RiemannianLangevin | None
     bounds: Floats | None
     sample: DistinctSample
     scores: Floats
@@ -172,7 +168,6 @@ def kernel_stein_discrepancy(
     bounds: ArrayLike | None = None,
     units: UnitsLike = "raw",
     kernel: str | BaseKernel = "imq",
-    operator: RiemannianLangevin | None = None,
     statistic: Literal["v", "u"] = "v",
     squared: bool = False,
     max_seconds: float | None = None,
@@ -180,8 +175,7 @@ def kernel_stein_discrepancy(
 ) -> KernelSteinDiscrepancy:
     """Compute the kernel Stein discrepancy of a sample.
 
-    The running time is O(n^2 d), and the memory use is O(n d). For an operator with a full covariance matrix, the
-    running time is O(n^2 d^2), and the memory use is O(n d^2).
+    The running time is O(n^2 d), and the memory use is O(n d).
 
     Parameters
     ----------
@@ -203,8 +197,6 @@ def kernel_stein_discrepancy(
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel. The names stand for ``IMQ(scale=1, exponent=-0.5)`` and for a Gaussian kernel with the median
         distance as its scale.
-    operator : RiemannianLangevin, optional
-        Stein operator as a function of raw coordinates. The default is Langevin's operator.
     statistic : {"v", "u"}, default "v"
         The V-statistic includes the pairs of a draw with itself, and the U-statistic does not.
     squared : bool, default False
@@ -224,7 +216,7 @@ def kernel_stein_discrepancy(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores, weights, bounds and operator are not consistent, if the numbers overflow, if the kernel's
+        If sample, scores, weights and bounds are not consistent, if the numbers overflow, if the kernel's
         scale is not between 1e-30 and 1e30, or if a U-statistic of one draw is requested.
     TimeLimitError
         If the time limit is exceeded.
@@ -258,7 +250,7 @@ def kernel_stein_discrepancy(
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     points = prepared.points
     base, notes = kernel_of(kernel).fitted(points.points)
-    stein = stein_kernel_for(base, prepared, operator)
+    stein = stein_kernel_for(base, prepared)
     seen = time.perf_counter()
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # checked by _finite
         others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()
@@ -279,7 +271,6 @@ def kernel_stein_discrepancy(
         statistic=statistic,
         squared=squared,
         kernel=base,
-        operator=operator,
         bounds=prepared.raw.bounds,
         sample=prepared.raw.points,
         scores=prepared.raw.scores,
@@ -341,7 +332,6 @@ def thin(
     units: UnitsLike = "own",
     kernel: str | BaseKernel = "imq",
     moment_weight: float = 0.3,
-    operator: RiemannianLangevin | None = None,
     max_seconds: float | None = None,
 ) -> Sample:
     """Select m draws that represent the target by Stein thinning.
@@ -375,8 +365,6 @@ def thin(
         at least 0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the
         weight 0, they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein
         discrepancy is about 6 % larger than with 0.
-    operator : RiemannianLangevin, optional
-        Stein operator. The default is Langevin's operator.
     max_seconds : float, optional
         Time limit in seconds.
 
@@ -414,7 +402,7 @@ def thin(
     require_time("draws were selected")
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
     caution(prepared.notes)
-    stein = stein_kernel_for(base, prepared, operator)
+    stein = stein_kernel_for(base, prepared)
     chosen = _greedy(stein, _moments(stein, prepared.points.weights, moment_weight), int(m))
     sample = prepared.given
     if sample.draw is None:

@@ -1,6 +1,6 @@
 r"""A priori bound on the rounding error of a kernel Stein discrepancy.
 
-The bound is computed in time O(n d^2).
+The bound is computed in time O(n d).
 
 The absolute values of the terms of k0(x_i, x_j) add up to at most
 
@@ -17,7 +17,7 @@ With B = sum_i w_i |b_i| and A = sum_i w_i |a_i|, the weighted sum over pairs fa
 At most M rounded operations, or errors of equal size, contribute to each term of the computed sum. Up to higher-order
 terms, the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper bounds on the contributions to M are
 
-- 3 d + 5 for the sums over dimensions, and another d^2 if a is a full matrix;
+- 3 d + 5 for the sums over dimensions;
 - (2 + |beta|)(d + 8) + 24 for phi, phi' and phi'', computed from a squared distance with relative error (d + 3) eps. In
   an exponential exp(-e), the relative error of e is multiplied by e, so F, G and H are suprema with a factor 1 + e;
 - 2 n + 24 for both sums over the n points, in any order;
@@ -64,12 +64,11 @@ def pair_sum_rounding(stein: SteinKernel, weights: Floats, *, further: int = 0) 
     Returns
     -------
     float
-        The bound, which is infinite if it overflows. Points, scores and the coefficients of the operator are assumed to
-        be exact, and the weights are assumed to be rounded once.
+        The bound, which is infinite if it overflows. Points and scores are assumed to be exact, and the weights
+        are assumed to be rounded once.
     """
     dim, n = stein.points.shape
-    dimensions = 3 * dim + 5 + (dim * dim if len(stein.covariance) > dim else 0)
-    operations = dimensions + stein.base.conditioning() * (dim + 8) + 24.0 + 2 * n + 24 + 4 + 64 + further
+    operations = 3 * dim + 5 + stein.base.conditioning() * (dim + 8) + 24.0 + 2 * n + 24 + 4 + 64 + further
     f, g, h = stein.base.suprema()
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         norms = np.sqrt(stein.squared_covariance())

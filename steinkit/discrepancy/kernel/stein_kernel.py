@@ -1,16 +1,13 @@
 """Stein kernel of an operator at the points of a sample.
 
-Consider an operator T g = <b, g> + <a, grad g> and a base kernel k on R^d, which is the same for each coordinate of g.
-The Stein kernel is
+Consider an operator T g = <b, g> + <a, grad g>, with a diagonal matrix a, and a base kernel k on R^d, which is the same
+for each coordinate of g. The Stein kernel is
 
-    k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)').
+    k0(x, y) = <b(x), b(y)> k + <b(x), a(y) grad_y k> + <b(y), a(x) grad_x k> + tr(a(x) (grad_x grad_y' k) a(y)).
 
 The Stein kernel is positive semi-definite and has mean zero under the target in either argument. The Langevin operator
-has a = I and b = s. Finite bounds on the support change only b and a. See `steinkit.discrepancy.operators`.
-
-Each pair takes time O(d) if a is the identity or diagonal, and O(d^2) otherwise. The compiled form depends only on the
-values of a. Therefore, any operator with the same coefficients as the Langevin operator gives a bit-for-bit identical
-result.
+has a = I and b = s. Finite bounds on the support multiply a and b by boundary factors. See
+`steinkit.discrepancy.operators`.
 """
 
 from __future__ import annotations
@@ -23,13 +20,11 @@ import numpy as np
 
 from steinkit.discrepancy.kernel.base import BaseKernel
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
-from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
-from steinkit.errors import UsageError
+from steinkit.discrepancy.operators import boundary_factor
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
-from steinkit.units import Units
 
 _STRIPES = 16  # this number is fixed because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
@@ -46,9 +41,8 @@ class SteinKernel:
         Base kernel with its scale.
     points, drift : ndarray, shape (d, n)
         Points and drift, transposed for the compiled kernels.
-    covariance : ndarray, shape (0, n), (d, n) or (d d, n)
-        The matrix a at each point. The array is empty if a is the identity at all points. It contains the diagonal if a
-        is diagonal at all points, and otherwise all entries, row by row.
+    covariance : ndarray, shape (0, n) or (d, n)
+        Diagonal of a at each point. The array is empty if a is the identity at all points.
     drift_size : ndarray, shape (n,)
         Upper bound of |b| and of the sum of the absolute values of its terms.
     """
@@ -69,7 +63,7 @@ class SteinKernel:
 
     @property
     def _kernels(self) -> tuple[Callable[..., None], Callable[..., None]]:
-        return row_kernels(self.base.radial, len(self.covariance) > len(self.points))
+        return row_kernels(self.base.radial)
 
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
         """Compute k0(x_i, x_j) for given rows i and all j >= start.
@@ -94,10 +88,7 @@ class SteinKernel:
 
     def covariance_diagonal(self) -> Floats:
         """Return a_jj at each point as an array of shape (d, n)."""
-        dim = len(self.points)
-        if len(self.covariance) in (0, dim):
-            return self.covariance if len(self.covariance) else np.ones_like(self.points)
-        return self.covariance[:: dim + 1]
+        return self.covariance if len(self.covariance) else np.ones_like(self.points)
 
     def squared_covariance(self) -> Floats:
         """Compute the squared Frobenius norm of a at each point."""
@@ -162,87 +153,28 @@ def run_pieces(
             stop.require(doing)
 
 
-def stein_kernel_for(
-    base: BaseKernel, prepared: ScoredSample, operator: RiemannianLangevin | None = None
-) -> SteinKernel:
-    """Return the Stein kernel at the distinct points of a sample.
-
-    The units and bounds are taken from the sample.
-    """
-    raw, points = prepared.raw, prepared.raw.points
-    return stein_kernel_at(
-        base, points.points, raw.scores, raw.bounds, operator, units=prepared.units, names=points.names
-    )
-
-
-def stein_kernel_at(
-    base: BaseKernel,
-    points: Floats,
-    scores: Floats,
-    bounds: Floats | None,
-    operator: RiemannianLangevin | None,
-    *,
-    units: Units | None = None,
-    names: tuple[str, ...],
-) -> SteinKernel:
-    """Return the Stein kernel at these points.
+def stein_kernel_for(base: BaseKernel, prepared: ScoredSample) -> SteinKernel:
+    """Return the Stein kernel at the distinct points of a sample, in its units.
 
     Parameters
     ----------
     base : BaseKernel
         Base kernel with its scale.
-    points, scores : ndarray, shape (n, d)
-        Points within the bounds, in raw units, and their scores.
-    bounds : ndarray, shape (d, 2), or None
-    operator : RiemannianLangevin, optional
-        Stein operator. The default is Langevin's operator.
-    units : Units, optional
-        Units of the kernel. The default is raw units.
-    names : tuple of str
-        Names of the coordinates, for error messages.
+    prepared : ScoredSample
     """
-    if operator is not None and not isinstance(operator, RiemannianLangevin):
-        raise UsageError(f"`operator` must be a RiemannianLangevin or None; got {type(operator).__name__}")
-    covariance = None
+    points, drift, bounds = prepared.points.points, prepared.scores, prepared.bounds
+    covariance, size = np.empty((0, len(points))), np.abs(drift)
     with np.errstate(over="ignore", invalid="ignore"):  # the callers check that the results are finite
-        coefficients = None
-        if operator is not None:
-            coefficients = operator.coefficients(points, scores, bounds=bounds, names=names)
-        if units is not None and units.kind != "raw":
-            points, scores = units.points(points), units.scores(scores)
-            bounds = None if bounds is None else units.limits(bounds)
-            coefficients = None if coefficients is None else coefficients.in_units(units)
-        drift, size = scores, np.abs(scores)
-        if coefficients is not None:
-            drift, size, covariance = coefficients.drift, np.abs(coefficients.drift), coefficients.covariance
         if bounds is not None and np.isfinite(bounds).any():
             assert base.scale is not None
             factor, slope, slope_size = boundary_factor(points, bounds, base.scale)
-            if covariance is None:
-                drift, size, covariance = factor * drift + slope, factor * size + slope_size, factor
-            else:
-                own = np.diagonal(covariance, axis1=1, axis2=2)
-                drift, size = factor * drift + own * slope, factor * size + np.abs(own) * slope_size
-                covariance = factor[:, :, None] * covariance
+            drift, size = factor * drift + slope, factor * size + slope_size
+            # this is a copy because the compiled kernels would be recompiled for read-only arrays
+            covariance = np.array(factor.T[: 0 if (factor == 1.0).all() else None], order="C")
         return SteinKernel(
             base=base,
             points=np.ascontiguousarray(points.T),
             drift=np.ascontiguousarray(drift.T),
-            covariance=np.empty((0, len(points))) if covariance is None else _compact(covariance),
+            covariance=covariance,
             drift_size=np.asarray(np.linalg.norm(size, axis=1)),
         )
-
-
-def _compact(covariance: Floats) -> Floats:
-    """Return the most compact form of `SteinKernel.covariance`.
-
-    Diagonals have shape (n, d), and matrices have shape (n, d, d).
-    """
-    diagonal = covariance
-    if covariance.ndim == 3:
-        n, dim, _ = covariance.shape
-        diagonal = np.diagonal(covariance, axis1=1, axis2=2)
-        if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
-            return np.array(covariance.reshape(n, dim * dim).T, order="C")
-    # this is a copy because the compiled kernels would be recompiled for read-only arrays
-    return np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C")

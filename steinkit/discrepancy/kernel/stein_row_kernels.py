@@ -2,19 +2,18 @@
 
 The operator is T g = <b, g> + <a, grad g>.
 
-For arbitrary matrices a and a radial kernel phi(u), with u = |x - y|^2 and r = x - y, the Stein kernel is
+For diagonal matrices a and a radial kernel phi(u), with u = |x - y|^2 and r = x - y, the Stein kernel is
 
-    k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x)' a(y))
+    k0(x, y) = phi(u) <b(x), b(y)> + 2 phi'(u) (<a(x) r, b(y)> - <a(y) r, b(x)> - tr a(x) a(y))
                - 4 phi''(u) <a(x) r, a(y) r>,
 
 because grad_x k = 2 phi' r = -grad_y k and grad_x grad_y' k = -2 phi' I - 4 phi'' r r'. For the Langevin operator, with
 a = I and b = s, the Stein kernel is phi <s(x), s(y)> + 2 phi' (<r, s(y) - s(x)> - d) - 4 phi'' u.
 
 The points and the drifts b are transposed to shape (d, n) to make the loops over points contiguous in memory. The
-covariance a has shape (0, n) if it is the identity everywhere, and (d, n) if it is diagonal. Otherwise, a has shape (d
-d, n), with a_jk in row d j + k. In this module, an operator is represented by these three arrays. Except for full
-matrices, the code is compiled for each family of base kernels on first use, with the family's function `radial` in the
-innermost loop.
+diagonal of a has shape (d, n), or (0, n) if a is the identity everywhere. In this module, an operator is represented by
+these three arrays. The code is compiled for each family of base kernels on first use, with the family's function
+`radial` in the innermost loop.
 
 Until the code is compiled, small samples are processed by equivalent functions that operate on whole arrays. All sums
 are computed in the same order. Coordinates and points are added one by one, in order, as in NumPy's cumulative sums.
@@ -85,7 +84,6 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
     points, drift, covariance = form
     dim = len(points)
     squared, inner, slope, trace, curvature = np.zeros((5, len(rows), points.shape[1] - start))
-    is_full = len(covariance) > dim
     for k in range(dim):
         r = points[k, rows, None] - points[k, start:]
         b, b_k = drift[k, rows, None], drift[k, start:]
@@ -94,12 +92,9 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
         if not len(covariance):
             slope += r * (b_k - b)
             continue
-        here, there = np.zeros((2, *r.shape))
-        for m in range(dim * k, dim * (k + 1)) if is_full else (k,):
-            a, a_k = covariance[m, rows, None], covariance[m, start:]
-            r_m = points[m % dim, rows, None] - points[m % dim, start:]
-            here, there = here + a * r_m, there + a_k * r_m
-            trace += a * a_k
+        a, a_k = covariance[k, rows, None], covariance[k, start:]
+        here, there = a * r, a_k * r
+        trace += a * a_k
         slope += here * b_k - there * b
         curvature += here * there
     if not len(covariance):
@@ -110,19 +105,15 @@ def _values(radial: Radial, parameters: tuple[float, ...], form: Form, rows: Int
 
 
 @cache
-def row_kernels(radial: Radial, is_full: bool) -> tuple[Callable[..., None], Callable[..., None]]:
+def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return the functions `fill_rows` and `add_rows` for a family of kernels.
 
     The family is identified by its `BaseKernel.radial` method.
-
-    For full matrices a, the functions work on whole arrays and are not compiled.
 
     In Numba's cache, the returned functions are identified by the name of `radial` and by the checksum `edition` of its
     code.
     """
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
-    if is_full:
-        return fill_on_arrays, add_on_arrays
     code = radial.__code__
     edition = crc32(code.co_code + repr(code.co_consts).encode())
     register_jitable(radial)
@@ -226,7 +217,7 @@ def _diagonal_sums(
 ) -> None:
     """Add five sums over coordinates for a diagonal matrix a.
 
-    The sums are u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x)' a(y) and <a(x) r, a(y) r>.
+    The sums are u, <b(x), b(y)>, <a(x) r, b(y)> - <a(y) r, b(x)>, tr a(x) a(y) and <a(x) r, a(y) r>.
     """
     points, drift, covariance = form
     width = len(squared)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_at
+from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_for
+from steinkit.scored_sample import ScoredSample
 
 KERNELS = ["imq", sk.IMQ(0.5, -0.3), sk.GaussianKernel(0.8)]
 
@@ -49,7 +50,7 @@ def test_moments_add_to_the_kernel(weight):
     """Compare with the selection from the full matrix of k0 and features."""
     points = np.random.default_rng(3).gamma(2.0, size=(40, 2)) - 1.0
     scores = 1.0 / (points + 1.0) - 1.0
-    stein = stein_kernel_at(sk.IMQ(), points, scores, None, None, names=("a", "b")).rows(range(40))
+    stein = stein_kernel_for(sk.IMQ(), ScoredSample.of(points, scores=scores)).rows(range(40))
     features = np.column_stack([scores, 1.0 + (points - points.mean(axis=0)) * scores])
     features /= np.sqrt((features**2).mean(axis=0))
     whole = stein + weight * np.trace(stein) / 40 * features @ features.T / 4
@@ -65,7 +66,7 @@ def test_moments_use_the_bounds():
     """The features are T e_j and T (x_j - m_j) e_j of the operator on the bounded support."""
     points = np.random.default_rng(4).uniform(size=(60, 2))
     bounds = [(0.0, 1.0), (0.0, 1.0)]
-    stein = stein_kernel_at(sk.IMQ(), points, np.zeros((60, 2)), np.array(bounds), None, names=("a", "b"))
+    stein = stein_kernel_for(sk.IMQ(), ScoredSample.of(points, scores=np.zeros((60, 2)), bounds=bounds))
     w, slope = points * (1 - points) / ((1 + points) * (2 - points)), stein.drift.T  # b = w' where the score is zero
     np.testing.assert_allclose(stein.covariance_diagonal().T, w, rtol=1e-12)
     whole = stein.rows(range(60))

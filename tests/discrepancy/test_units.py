@@ -155,8 +155,8 @@ def test_operator_in_units_matches_scaled_diffusion():
 
 
 def test_wasserstein_distance_is_divided_by_units():
-    x, y = normal(4, 40), normal(5, 50) + 0.3
-    raw, scaled = sk.wasserstein_distance(x, y), sk.wasserstein_distance(x, y, units=[0.25])
+    x, target = normal(4, 40) + 0.3, sk.targets.Normal(0.0)
+    raw, scaled = sk.wasserstein_distance(x, target), sk.wasserstein_distance(x, target, units=[0.25])
     assert (scaled.lower, scaled.upper) == pytest.approx((4.0 * raw.lower, 4.0 * raw.upper), rel=1e-12)
     assert scaled.lower <= 4.0 * raw.value <= scaled.upper
 

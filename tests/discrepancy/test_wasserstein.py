@@ -1,8 +1,6 @@
-"""Wasserstein distance compared with closed forms, quadrature, large samples of quantiles, and brute force."""
+"""Wasserstein distance compared with closed forms, quadrature and large samples of quantiles."""
 
-import itertools
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,56 +192,12 @@ def fractions(weights):
     return [weight / sum(exact) for weight in exact]
 
 
-def exactly_on_the_line(x, y, p, q):
-    """Return the integral of |F - G| in rational arithmetic."""
-    moves = sorted([*zip(x, fractions(p), strict=True), *((b, -v) for b, v in zip(y, fractions(q), strict=True))])
-    total, above = Fraction(0), Fraction(0)
-    for (place, mass), (following, _) in itertools.pairwise(moves):
-        above += mass
-        total += abs(above) * (Fraction(float(following)) - Fraction(float(place)))
-    return total
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "exact"),
-    [
-        ([0.0], [1e-100], 1e-100),
-        ([-8e99, 0.0], [8e99, 0.0], 8e99),
-    ],
-)
-def test_distances_of_any_size(x, y, exact):
-    result = wasserstein_distance(x, y)
-    assert result.value == pytest.approx(exact, rel=1e-12)
-    assert result.gap < 1e-12
-    assert result.claim == "proved"
-
-
 @pytest.mark.parametrize("wrong", [1.1e100, 0.9e-100, -1.7e308, 5e-324])
 def test_numbers_out_of_range_are_refused(wrong):
-    for x, y in (([wrong], [0.0]), ([0.0], [wrong]), ([wrong], Normal())):
-        with pytest.raises(sk.InputError, match="rescale"):
-            wasserstein_distance(x, y)
     with pytest.raises(sk.InputError, match="rescale"):
-        wasserstein_distance([0.0, 1.0], [2.0], weights=[1.0, abs(wrong)])
-
-
-SIZES = [1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90]
-
-
-@pytest.mark.filterwarnings("ignore:.*relative width:steinkit.SteinkitWarning")
-@pytest.mark.parametrize("seed", range(60))
-def test_brackets_of_numbers_of_any_size_hold_the_exact_distance(seed):
-    rng = np.random.default_rng(seed)
-    n, m = rng.integers(1, 6, 2)
-    x, y = (rng.standard_normal(k) * rng.choice(SIZES, k) for k in (n, m))
-    p, q = (rng.random(k) * 10.0 ** rng.choice([0, 0, 16, -16, 90, -90], k) for k in (n, m))
-    exact = exactly_on_the_line(x, y, p, q)
-    try:
-        result = wasserstein_distance(x, y, weights=p, other_weights=q)
-        lower, upper = result.lower, result.upper
-    except sk.SolverError as refused:
-        lower, upper = refused.lower, refused.upper
-    assert Fraction(lower) <= exact <= Fraction(upper)
+        wasserstein_distance([wrong], Normal())
+    with pytest.raises(sk.InputError, match="rescale"):
+        wasserstein_distance([0.0, 1.0], Normal(), weights=[1.0, abs(wrong)])
 
 
 def test_counts_of_repeated_draws_are_divided_once():
@@ -256,17 +210,6 @@ def test_counts_of_repeated_draws_are_divided_once():
     exact = inside + share * (Fraction(far) - 1)
     assert result.lower <= exact <= result.upper
     assert result.gap < 2e-12
-
-
-@pytest.mark.parametrize("far", [1e3, 1e9, 1e12])
-def test_rounded_weights_of_far_points_are_within_the_bracket(far):
-    """About a hundredth of the mass of both samples is far away, where rounding of the weights counts most."""
-    rng = np.random.default_rng(0)
-    x, p = np.append(rng.standard_normal(300), far), np.append(np.ones(300), 3.0)
-    y, q = np.append(rng.standard_normal(150), far), np.append(np.ones(150), 1.5)
-    result = wasserstein_distance(x, y, weights=p, other_weights=q, tolerance=0.05)
-    assert result.lower <= exactly_on_the_line(x, y, p, q) <= result.upper
-    assert result.gap < 3e-14 * far + 1e-12
 
 
 @pytest.mark.parametrize("n", [30, 600])
@@ -290,9 +233,8 @@ def test_invalid_arguments_are_refused():
     draws, ones = np.random.default_rng(1).standard_normal((10, 2)), np.ones(10)
     for given, further, match in (
         ((draws, Normal(dim=2)), {}, "one coordinate"),
-        ((draws[:, 0], draws), {}, "one coordinate"),
+        ((draws[:, 0], draws), {}, "steinkit Target"),
         ((draws[:, 0], sk.Target(score=np.negative, dim=1)), {}, "tail_integrals="),
-        ((draws[:, 0], Normal()), {"other_weights": ones}, "other_weights"),
         ((draws[:, 0], Normal()), {"tolerance": 2.0}, "tolerance"),
         ((sk.Sample(draws[:, 0], weights=ones), Normal()), {"weights": ones}, "weights"),
     ):
@@ -317,21 +259,3 @@ def test_weights_order_and_repeats():
     order = rng.permutation(100)
     shuffled = wasserstein_distance(draws[order], Normal(), weights=weights[order])
     assert shuffled.value == pytest.approx(weighted.value, rel=1e-12)
-
-
-def test_between_samples_of_one_dimension():
-    a, b = np.array([0.0, 1.0, 3.0]), np.array([5.0, 6.0, 8.0])
-    assert wasserstein_distance(a, b).value == pytest.approx(5.0, rel=1e-11)
-    assert wasserstein_distance(a, a).value == 0.0
-    nearly = np.append(a, 1e9)
-    assert wasserstein_distance(nearly, nearly + 2.0**-20).value == pytest.approx(2.0**-20, rel=1e-11)
-    shares = wasserstein_distance([0.0, 1.0], [0.0, 1.0], weights=[3.0, 1.0], other_weights=[1.0, 1.0])
-    assert shares.value == pytest.approx(0.25, rel=1e-11)
-
-
-def test_contradictory_bounds_are_reported(monkeypatch):
-    monkeypatch.setattr("steinkit.discrepancy.wasserstein._to_sample", lambda *_: (2.0, 1.0))
-    with pytest.raises(sk.CrossedBracketError, match="bug in steinkit") as caught:
-        sk.wasserstein_distance(np.zeros(3), np.ones(3))
-    assert caught.value.instance is not None
-    Path(caught.value.instance).unlink()

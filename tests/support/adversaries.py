@@ -18,7 +18,7 @@ SPACE_SOLVERS = ("auto", "block", "first_order", "highs", "cvxpy")
 class Instance:
     """A call of a discrepancy: the measure, the sample and the settings.
 
-    For a Wasserstein distance `other` is the other sample; without one the target is uniform between the bounds. With
+    For a Wasserstein distance, the target is uniform between the bounds. With
     `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere, of x times
     `stretch`. Points are taken in units of `unit`.
     """
@@ -33,7 +33,6 @@ class Instance:
     dilation: float = 2.0
     graph: str = "spanner"
     solver: str = "auto"
-    other: np.ndarray | None = None
     tails: float = 0.0
     stretch: float = 1.0
     unit: float = 1.0
@@ -58,8 +57,7 @@ class Instance:
     def result(self):
         """Return the result of steinkit."""
         if self.measure == "wasserstein":
-            other = sk.targets.Uniform(*self.bounds[0]) if self.other is None else self.other
-            return sk.wasserstein_distance(self.points, other, weights=self.weights)
+            return sk.wasserstein_distance(self.points, sk.targets.Uniform(*self.bounds[0]), weights=self.weights)
         given = {"scores": self.scores, "weights": self.weights, "bounds": self.bounds, "stein_factors": self.factors}
         given["tolerance"] = self.tolerance
         if self.measure == "sliced":
@@ -87,7 +85,7 @@ class Instance:
     @classmethod
     def from_json(cls, line):
         values = json.loads(line)
-        for name in ("points", "scores", "weights", "bounds", "other"):
+        for name in ("points", "scores", "weights", "bounds"):
             values[name] = None if values.get(name) is None else np.array(values[name], dtype=np.float64)
         return cls(**values | {"factors": tuple(values["factors"])})
 
@@ -446,22 +444,16 @@ def classical(rng):
 
 
 def wasserstein(rng):
-    """Distances between samples, and to uniform targets, of any size, with nearly equal points."""
-    to_target, size = rng.random() < 0.5, float(rng.choice([1.0, 1.0, 1e-9, 1e-50, 1e-80, 1e50, 1e90]))
+    """Distances to uniform targets, of any size, with nearly equal points."""
+    size = float(rng.choice([1.0, 1.0, 1e-9, 1e-50, 1e-80, 1e50, 1e90]))
     points = rng.random((int(rng.integers(1, 6)), 1))
     if rng.random() < 0.4:
         points = np.concatenate([points, np.clip(points[:1] + 10.0 ** rng.uniform(-16, -9), 0.0, 1.0)])
-    other = None if to_target else rng.random((int(rng.integers(1, 6)), 1))
-    if other is not None and rng.random() < 0.4:
-        other[: len(points)] = points[: len(other)]
-        other[0] *= 1 + rng.choice([0.0, 2.0**-52, 1e-9])
     offset = float(rng.choice([0.0, 0.0, 1.0, 1e6]))
-    points, other = (points + offset) * size, None if other is None else (other + offset) * size
-    weights = 10.0 ** rng.uniform(*[(0, 1), (-15, 0)][rng.integers(0, 2)], len(points))
     bounds = np.array([[offset * size, (offset + 1) * size]])
-    if to_target:
-        points = np.clip(points, *bounds[0])
-    return Instance("wasserstein", points, np.zeros_like(points), "wasserstein", weights, bounds, other=other)
+    points = np.clip((points + offset) * size, *bounds[0])
+    weights = 10.0 ** rng.uniform(*[(0, 1), (-15, 0)][rng.integers(0, 2)], len(points))
+    return Instance("wasserstein", points, np.zeros_like(points), "wasserstein", weights, bounds)
 
 
 def larger(rng):

@@ -1,7 +1,6 @@
 """Brackets of Wasserstein distances compared with rational arithmetic."""
 
 from fractions import Fraction
-from itertools import pairwise
 from types import SimpleNamespace
 
 from support.judge import Claim, distinct
@@ -9,10 +8,7 @@ from support.judge import Claim, distinct
 
 def wasserstein_claims(instance, result):
     """Return the claim of a bracket."""
-    if instance.other is None:
-        known = (to_uniform(*steps(instance.points, instance.weights), *map(Fraction, instance.bounds[0])),) * 2
-    else:
-        known = (between(steps(instance.points, instance.weights), steps(instance.other, None)),) * 2
+    known = (to_uniform(*steps(instance.points, instance.weights), *map(Fraction, instance.bounds[0])),) * 2
     return [Claim("the distance", SimpleNamespace(known=known), result.lower, result.upper)]
 
 
@@ -31,14 +27,4 @@ def to_uniform(x, q, lower, upper):
         a, b = (left - lower) / width - below, (right - lower) / width - below  # F - F_n at the ends of the piece
         total += (abs(b) * b - abs(a) * a) / 2 * width
         below += mass
-    return total
-
-
-def between(one, other):
-    """Return the integral of |F - G|."""
-    jumps = sorted([*zip(*one, strict=True), *((x, -share) for x, share in zip(*other, strict=True))])
-    total, apart = Fraction(0), Fraction(0)
-    for (left, jump), (right, _) in pairwise(jumps):
-        apart += jump
-        total += abs(apart) * (right - left)
     return total

@@ -199,7 +199,7 @@ def sight_table(n: int) -> None:
         "classical": lambda draws: sk.classical_stein_discrepancy(draws, target).value,
         "Wasserstein": lambda draws: sk.wasserstein_distance(draws, target).value,
         "kernel": lambda draws: sk.kernel_stein_discrepancy(draws, target).value,
-        "test, p": lambda draws: sk.kernel_stein_test(draws, target).p_value,
+        "test, p": lambda draws: sk.kernel_stein_test(draws, target).p,
     }
     samples = faulty_samples(target, n)
     print(f"\n{n} draws, target .5 N(-4, 1) + .5 N(4, 1): each measure relative to independent draws; p-values")
@@ -241,7 +241,7 @@ def size_row(phi: float, n: int, repetitions: int, n_bootstrap: int = 199) -> No
         draws = autoregressive(n, phi, np.random.default_rng([repetition, n]))
         for k, tested in enumerate((draws, draws + 0.3, np.sqrt(1.3) * draws)):
             test = sk.kernel_stein_test(tested, target, n_bootstrap=n_bootstrap, rng=repetition)
-            rejected[k] += test.p_value <= 0.05
+            rejected[k] += test.p <= 0.05
             if k == 0:
                 flips.append(test.flip_probability)
                 times.append(test.autocorrelation_time)

@@ -354,7 +354,7 @@ def shape_findings(
         Largest p-values of "bounded" and "sliced", corrected for all features and directions.
     """
     names, directions = units.names, len(sliced.z)
-    features = [each for each in bounded.largest if each.p_value <= at_most["bounded"]]
+    features = [each for each in bounded.largest if each.p <= at_most["bounded"]]
     candidates = [
         (each.z, each.direction, "sliced")
         for each in sliced.largest

@@ -310,9 +310,9 @@ def _score_tests(
     if effective >= FEW_OF_SLOWEST:
         effective = min(moments.n_effective, sliced.n_effective)
     p_values = {
-        "moments": moments.p_value,
-        "bounded": bounded.p_value,
-        "sliced": sliced.p_value,
+        "moments": moments.p,
+        "bounded": bounded.p,
+        "sliced": sliced.p,
         "ksd": None,
         "dependence": joint_dependence(standardised, support),
     }

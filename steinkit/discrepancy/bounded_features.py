@@ -78,7 +78,7 @@ class BoundedFeature:
     coordinates : tuple of int
         The coordinate j, or i and j for a feature of x_j given |x_i|.
     mean, z : float
-    p_value : float
+    p : float
         p-value, corrected for the number of bounded features.
 
     Examples
@@ -95,7 +95,7 @@ class BoundedFeature:
     coordinates: tuple[int, ...]
     mean: float
     z: float
-    p_value: float
+    p: float
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class BoundedMoments:
 
     Attributes
     ----------
-    p_value : float
+    p : float
         Bonferroni-adjusted p-value. The two groups of features have unequal shares of the level.
     largest : tuple of BoundedFeature
         At most sixteen features with large z-scores, in ascending order of their p-values.
@@ -113,11 +113,11 @@ class BoundedMoments:
     --------
     >>> import numpy as np, steinkit as sk
     >>> draws = np.random.default_rng(0).standard_normal((1000, 2))
-    >>> bool(sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).bounded.p_value > 0.05)
+    >>> bool(sk.verdict(draws, sk.targets.Normal([0.0, 0.0])).bounded.p > 0.05)
     True
     """
 
-    p_value: float
+    p: float
     largest: tuple[BoundedFeature, ...]
 
 
@@ -148,8 +148,8 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
             for group, kinds in groups.items()
             for each in _largest(kinds, fields, draws, _SHARES[group] if len(groups) > 1 else 1.0)
         ]
-    kept = sorted((each for each in features if abs(each.z) >= _KEPT), key=lambda each: (each.p_value, -abs(each.z)))
-    return BoundedMoments(min(each.p_value for each in features), tuple(kept[:_MOST_KEPT]))
+    kept = sorted((each for each in features if abs(each.z) >= _KEPT), key=lambda each: (each.p, -abs(each.z)))
+    return BoundedMoments(min(each.p for each in features), tuple(kept[:_MOST_KEPT]))
 
 
 def _centre(points: Floats, draws: Draws) -> None:

@@ -268,11 +268,11 @@ class ChainMoments:
     ----------
     chain : int
         Label of the chain.
-    p_value, value : float
+    p, value : float
     """
 
     chain: int
-    p_value: float
+    p: float
     value: float
 
 
@@ -344,7 +344,7 @@ class MomentSteinDiscrepancy(Measurement):
     autocorrelation_time : ndarray, shape (k,)
         Integrated autocorrelation time of each feature. For weighted draws, it is relative to independent draws with
         the same weights.
-    p_value : float
+    p : float
         p-value of all moments, with Bonferroni's correction within each of the three groups. Each group has a third of
         the level.
     group_p_values : dict of str to float
@@ -381,7 +381,7 @@ class MomentSteinDiscrepancy(Measurement):
     mean: Floats
     z: Floats
     autocorrelation_time: Floats
-    p_value: float
+    p: float
     group_p_values: dict[str, float]
     n_effective: float
     axes: Floats
@@ -430,7 +430,7 @@ class MomentSteinDiscrepancy(Measurement):
         return {
             "measure": self.measure,
             "value": self.value,
-            "p_value": self.p_value,
+            "p": self.p,
             "groups": dict(self.group_p_values),
             "n_effective": self.n_effective,
             "features": [asdict(each) | {"coordinates": [*each.coordinates]} for each in self.moments],
@@ -443,9 +443,9 @@ class MomentSteinDiscrepancy(Measurement):
         number = (
             f"The {self.title} is {compact(self.value)}, the largest absolute mean of a location, spread or dependence "
             f"in standard units (0 under the target). With {count(round(self.n_effective), 'effective draw')}, "
-            f"{probability(self.p_value)}."
+            f"{probability(self.p)}."
         )
-        alone = ", ".join(f"chain {each.chain} {each.p_value:.2g}" for each in self.chains)
+        alone = ", ".join(f"chain {each.chain} {each.p:.2g}" for each in self.chains)
         agree = f"The p-values of the individual chains are: {alone}."
         return (
             Statement("number", f"What is its {self.title}?", number),
@@ -473,7 +473,7 @@ class MomentSteinDiscrepancy(Measurement):
 
     def __repr__(self) -> str:
         return (
-            f"<MomentSteinDiscrepancy {self.value:.3g} sd at most, p = {self.p_value:.2g}, {len(self.features)} "
+            f"<MomentSteinDiscrepancy {self.value:.3g} sd at most, p = {self.p:.2g}, {len(self.features)} "
             f"features in {len(self.names)} dimensions, {self.n_effective:.0f} effective draws"
             f"{reservations(self.warnings)}>"
         )
@@ -570,7 +570,7 @@ def moment_stein_discrepancy(
     --------
     >>> import numpy as np, steinkit as sk
     >>> draws = 1.2 * np.random.default_rng(0).standard_normal((1000, 2))
-    >>> sk.moment_stein_discrepancy(draws, sk.targets.Normal([0.0, 0.0])).p_value < 1e-6
+    >>> sk.moment_stein_discrepancy(draws, sk.targets.Normal([0.0, 0.0])).p < 1e-6
     True
     """
     began = time.perf_counter()
@@ -590,7 +590,7 @@ def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool
         judged = [(label, _judged(chain, chosen, sample.bounds)) for label, chain in alone]
     return replace(
         found,
-        chains=tuple(ChainMoments(label, each.p_value, each.value) for label, each in judged),
+        chains=tuple(ChainMoments(label, each.p, each.value) for label, each in judged),
         warnings=(
             *sample.notes,
             *far_apart(sample.points, sample.scores, chosen),
@@ -612,13 +612,13 @@ def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDis
         z = mean / (error * inflation)
     z = np.where(mean == 0.0, 0.0, z)
     z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
-    p_value, groups = _p_values(features, z, slower, draws)
+    p, groups = _p_values(features, z, slower, draws)
     return MomentSteinDiscrepancy(
         features=features,
         mean=mean,
         z=z,
         autocorrelation_time=times,
-        p_value=p_value,
+        p=p,
         group_p_values=groups,
         n_effective=draws.size / slower_half_time(features, times),
         axes=moments.loadings,

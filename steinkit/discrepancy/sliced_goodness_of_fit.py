@@ -167,7 +167,7 @@ class SlicedSteinTest:
 
     Attributes
     ----------
-    p_value : float
+    p : float
         p-value of the z-scores, corrected for their number.
     z : ndarray, shape (directions,)
         z-scores of the coordinates, followed by those of the principal axes. They are large if the sample is biased.
@@ -193,7 +193,7 @@ class SlicedSteinTest:
     ('x1', 'x2', 'principal axis 1', 'principal axis 2')
     """
 
-    p_value: float
+    p: float
     z: Floats
     direction_names: tuple[str, ...]
     autocorrelation_time: Floats
@@ -204,7 +204,7 @@ class SlicedSteinTest:
 
     def __repr__(self) -> str:
         return (
-            f"<SlicedSteinTest p = {self.p_value:.2g} along {len(self.z)} directions, {self.n_effective:.0f} effective "
+            f"<SlicedSteinTest p = {self.p:.2g} along {len(self.z)} directions, {self.n_effective:.0f} effective "
             f"draws{reservations(self.warnings)}>"
         )
 
@@ -254,7 +254,7 @@ def sliced_stein_test(
     >>> import numpy as np, steinkit as sk
     >>> draws = np.random.default_rng(0).standard_normal((1000, 5))
     >>> target = sk.targets.Normal(0.0, dim=5)
-    >>> sk.sliced_stein_test(draws, target).p_value > 0.05, sk.sliced_stein_test(0.9 * draws, target).p_value < 0.01
+    >>> sk.sliced_stein_test(draws, target).p > 0.05, sk.sliced_stein_test(0.9 * draws, target).p < 0.01
     (True, True)
     """
     began = time.perf_counter()
@@ -278,7 +278,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
         *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
     )
     return SlicedSteinTest(
-        p_value=min(1.0, len(z) * tail_probability(float(z.max()), n_effective)),
+        p=min(1.0, len(z) * tail_probability(float(z.max()), n_effective)),
         z=z,
         direction_names=names,
         autocorrelation_time=times,

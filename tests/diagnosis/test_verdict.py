@@ -277,8 +277,8 @@ def test_constant_scores_have_finite_z_scores(slope):
     found = sk.verdict(x, scores=slope + 0.0 * x)
     assert found.is_biased
     assert found.moments.n_effective > 300.0
-    assert found.moments.p_value == found.p_of("moments")
-    assert found.sliced.p_value == found.p_of("sliced")
+    assert found.moments.p == found.p_of("moments")
+    assert found.sliced.p == found.p_of("sliced")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
 
 

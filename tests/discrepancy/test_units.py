@@ -42,16 +42,16 @@ def results_of(measure, x, scores, bounds=None, shape=None):
     if measure == "ksd":
         return [sk.kernel_stein_discrepancy(given, units="own", kernel="gaussian", **settings).value]
     if measure == "ksd test":
-        return [sk.kernel_stein_test(given, units="own", **settings).p_value]
+        return [sk.kernel_stein_test(given, units="own", **settings).p]
     if measure == "sliced":
         found = sk.sliced_stein_discrepancy(given, **settings)
         return [found.lower, found.upper, *found.test_functions.ravel()]
     if measure == "sliced test":
         found = sk.sliced_stein_test(given, **settings)
-        return [found.p_value, *found.z]
+        return [found.p, *found.z]
     if measure == "moments":
         found = sk.moment_stein_discrepancy(given, **settings)
-        return [found.p_value, *found.mean, *found.z]
+        return [found.p, *found.mean, *found.z]
     if measure == "thin":
         return sk.thin(given, m=20, **settings).draw.tolist()
     found = sk.verdict(given, **settings)

@@ -11,14 +11,14 @@ def found(*features, **more):
     """Return moments of coordinates a and b with these z-scores, and biased tails."""
     of = [("tails", (), 40.0), *features]
     z = np.array([each[2] for each in of])
-    given = {"p_value": 1e-5, "group_p_values": {}, "n_effective": 99.6, "axes": np.empty((2, 2, 2)), "units": None}
+    given = {"p": 1e-5, "group_p_values": {}, "n_effective": 99.6, "axes": np.empty((2, 2, 2)), "units": None}
     kinds = tuple(Feature(kind, coordinates) for kind, coordinates, _ in of)
     return MomentSteinDiscrepancy(kinds, 0.1 * z, z, np.ones(len(z)), **(given | more), names=("a", "b"))
 
 
 RESULTS = {
     "largest first": found(("location", (0,), 4.0), ("spread", (1,), -9.0), ("dependence", (0, 1), 5.0)),
-    "huge": found(("location", (0,), 1e12), p_value=0.0),
+    "huge": found(("location", (0,), 1e12), p=0.0),
     "small": found(("location", (0,), -2.9)),
     "chains": found(("location", (0,), 0.0), chains=(ChainMoments(4, 0.02, 0.1),)),
 }

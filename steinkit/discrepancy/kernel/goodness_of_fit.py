@@ -101,7 +101,7 @@ class KernelSteinTest:
 
     Attributes
     ----------
-    p_value : float
+    p : float
         The number (1 + number of bootstrap values at or above the statistic) / (1 + n_bootstrap).
     statistic : float
         The product of n and the squared V-statistic of `kernel_stein_discrepancy`, for n draws.
@@ -123,11 +123,11 @@ class KernelSteinTest:
     >>> import numpy as np, steinkit as sk
     >>> draws = np.random.default_rng(0).standard_normal((400, 2))
     >>> test = sk.kernel_stein_test(draws, sk.targets.Normal([0.0, 0.0]))
-    >>> len(test.bootstrap), bool(test.p_value > 0.05)
+    >>> len(test.bootstrap), bool(test.p > 0.05)
     (1000, True)
     """
 
-    p_value: float
+    p: float
     statistic: float
     bootstrap: Floats
     flip_probability: float
@@ -138,7 +138,7 @@ class KernelSteinTest:
 
     def __repr__(self) -> str:
         return (
-            f"<KernelSteinTest p = {self.p_value:.4g} from {len(self.bootstrap)} replicates, statistic "
+            f"<KernelSteinTest p = {self.p:.4g} from {len(self.bootstrap)} replicates, statistic "
             f"{self.statistic:.6g}, flip probability {self.flip_probability:.4g}{reservations(self.warnings)}>"
         )
 
@@ -221,7 +221,7 @@ def kernel_stein_test(
     --------
     >>> import numpy as np, steinkit as sk
     >>> draws, target = np.random.default_rng(0).standard_normal((400, 2)), sk.targets.Normal([0.0, 0.0])
-    >>> sk.kernel_stein_test(1.3 * draws, target).p_value < 0.01
+    >>> sk.kernel_stein_test(1.3 * draws, target).p < 0.01
     True
     """
     if flip_probability is not None:
@@ -298,7 +298,7 @@ def _test(
     # signs that never flip reproduce the statistic up to rounding errors; such replicates count as ties
     reached = int((bootstrap >= statistic - 2.0**-52 * len(points) * size).sum())
     return KernelSteinTest(
-        p_value=(1 + reached) / (1 + n_bootstrap),
+        p=(1 + reached) / (1 + n_bootstrap),
         statistic=statistic,
         bootstrap=bootstrap,
         flip_probability=float(flip_probability),
@@ -494,7 +494,7 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
             squared = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True).value
         mean = float(given.points.weights @ stein_kernel_for(IMQ(), given).diagonal())
         equivalent = mean / squared if squared > 0.0 else math.inf
-        return None if test is None else test.p_value, equivalent, untested + _selection(test, equivalent, draws)
+        return None if test is None else test.p, equivalent, untested + _selection(test, equivalent, draws)
 
 
 def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:

@@ -62,10 +62,10 @@ def test_features_have_mean_zero_on_a_box():
     for _ in range(60):
         x = np.column_stack([np.sqrt(rng.random(800)), rng.exponential(size=800)])
         scores = np.column_stack([1.0 / x[:, 0], -np.ones(800)])
-        rejected += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p_value <= 0.05
+        rejected += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p <= 0.05
     assert rejected <= 8
     unbounded = judged(x, scores)
-    assert unbounded.p_value < 1e-6  # the features require bounds
+    assert unbounded.p < 1e-6  # the features require bounds
 
 
 def test_importance_weights():
@@ -73,7 +73,7 @@ def test_importance_weights():
     x = rng.standard_normal((500, 3)) + np.array([0.0, 0.0, 0.3])
     weights = np.exp(-0.3 * x[:, 2] + 0.045)  # importance weights for N(0, I)
     exact, biased = judged(x, -x, weights=weights), judged(x, -x, weights=np.exp(1.2 * x[:, 2]))
-    assert exact.p_value > 0.01 > biased.p_value
+    assert exact.p > 0.01 > biased.p
 
 
 FAMILIES = {
@@ -93,7 +93,7 @@ def test_level(name):
     for _ in range(60):
         fresh = target.sample(1000, rng)
         x = fresh[np.maximum.accumulate(np.where(rng.random(1000) < moving, np.arange(1000), 0))]
-        p_values.append(judged(x, target.score(x)).p_value)
+        p_values.append(judged(x, target.score(x)).p)
     assert sum(p <= 0.05 for p in p_values) <= 8
     assert sum(p <= 0.01 for p in p_values) <= 3
 
@@ -127,10 +127,10 @@ def bimodal(rng):
 )
 def test_power_without_differences_of_moments(make, kinds, coordinates):
     found = [(judged(x, -x), x) for x in (make(np.random.default_rng([6, k])) for k in range(10))]
-    assert sum(each.p_value <= 0.01 for each, _ in found) >= 7
-    named = [each.largest[0] for each, _ in found if each.p_value <= 0.01]
+    assert sum(each.p <= 0.01 for each, _ in found) >= 7
+    named = [each.largest[0] for each, _ in found if each.p <= 0.01]
     assert all(set(each.coordinates) == set(coordinates) and each.kind in kinds for each in named)
-    seen = sum(sk.moment_stein_discrepancy(x, scores=-x).p_value <= 0.01 for _, x in found)
+    seen = sum(sk.moment_stein_discrepancy(x, scores=-x).p <= 0.01 for _, x in found)
     assert seen <= 3
 
 

@@ -87,8 +87,3 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
 def reference(name: str, data: str | None) -> float:
     """Effective size of the weighted draws for the posterior moments; infinite for a grid."""
     return np.inf if name == "mixture" else float(truth(name, data)["weight"])
-
-
-def posterior_size(name: str) -> int:
-    """Number of data; that of MNIST 7 v 9 also for simulated data."""
-    return {"mixture": DATA, "nodal": 53}.get(name, 12_214)

@@ -55,10 +55,10 @@ class Found:
         return cls(float(array.mean()), float(array.mean() - reach), float(array.mean() + reach))
 
     @classmethod
-    def single(cls, values: Any) -> Found:
-        """Create a result from the mean of a few runs, with a 95 % prediction interval of one run by Student's t."""
-        array = np.asarray(values, dtype=np.float64)
-        return cls.mean(array, float(stdtrit(array.size - 1, 0.975)) * math.sqrt(array.size + 1.0))
+    def few(cls, values: Any, one: bool = False) -> Found:
+        """Create a result from the mean of a few runs, with a 95 % interval by Student's t, or that of one more run."""
+        n = len(values)
+        return cls.mean(values, float(stdtrit(n - 1, 0.975)) * math.sqrt(n + 1.0 if one else 1.0))
 
     @classmethod
     def range(cls, values: Any, inside: float = 0.95) -> Found:

@@ -41,7 +41,6 @@ from applications.gibbs import MarkovField, approximate_gibbs
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.special import logit
-from scipy.stats import t as student_t
 
 from steinkit.samplers import AusterityTest, BarkerTest
 
@@ -49,7 +48,6 @@ EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25)
 SETS, OF_VARIABLES = 1600, 5
 VALUES = 2**OF_VARIABLES
 EDGES = np.linspace(0.0, 1.0, 21)
-INNER = slice(1, -1)  # the outermost bins contain a wide range of log odds
 
 
 @functools.cache
@@ -139,11 +137,6 @@ def main() -> None:
     judge_updates(experiment, found)
     judge_errors(experiment, found, errors)
     experiment.numbers(chains=found, foreseen=theory, floor=floor)
-    if not experiment.full:
-        experiment.remark(
-            "At small size the field has 40 variables, terms that fit into the processor's cache, and short chains: "
-            "times and final errors are not evaluated. --full takes about 14 minutes on one core."
-        )
     smooth = np.linspace(0.01, 0.99, 99)
     lines = [foreseen(smooth, **field, batch=batch, epsilon=epsilon) for epsilon in EPSILONS]
     experiment.finish(picture(found, errors, smooth, lines))
@@ -174,7 +167,7 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
         "by time": [_at(each, common / took) for each, took in zip(errors, seconds, strict=True)],
     }
     for by, values in at_first.items():
-        exact, *others = (Found.mean(each, student(errors[0])) for each in values)
+        exact, *others = (Found.few(each) for each in values)
         experiment.result(
             f"gibbs, at first, {by}",
             exact_low=exact.low,
@@ -189,11 +182,6 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
     overtakes = [crossing(errors[0], each) for each in errors[1:]]
     text = "after sweeps: " + ", ".join(_when(each) for each in overtakes)
     experiment.result("gibbs, overtakes", least=min(each.leads for each in overtakes), text=text)
-
-
-def student(found: Bands) -> float:
-    """Return the half width of a 95 % interval for a mean of few chains, in standard errors."""
-    return float(student_t.ppf(0.975, len(found.replicates) - 1))
 
 
 def _halves(each: dict) -> list[tuple[float, float]]:
@@ -217,10 +205,6 @@ def _when(found: Any) -> str:
     if math.isfinite(found.at):
         return f"{found.at:.0f}"
     return "from the start" if found.leads > 0.5 else "not yet"
-
-
-def _largest(values: Any) -> float:
-    return float(np.nanmax(np.abs(np.array(values, dtype=float))))
 
 
 def _listed(values: Any) -> str:

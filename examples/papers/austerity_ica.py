@@ -47,7 +47,7 @@ CHAINS, BATCH, NORMAL = 10, 500, 2
 STEP = 1.9  # times N^-1/2: about half of the moves are accepted
 LONGER = 6  # ratio of the data read by exact chains to that of the others, in about the same time
 NORMAL_STEP = 3.5  # times N^-1/4, as the angle between the normal sources spreads
-PAPER_SIZE, PAPER_SECONDS, PAPER_LONG_RUN = 1_950_000, 6400.0, 100_000
+PAPER_SIZE = 1_950_000
 
 
 @functools.cache
@@ -80,21 +80,10 @@ def long_runs(data: str, size: int, draws: int) -> dict[str, Any]:
         seed=100,
         start=true,
     )
-    points = found.points.reshape(-1, 16)
     truth = long_run_mean(found.to_sample(), lambda p: distances(posterior, p))
-    turned = points.reshape(-1, 4, 4) @ true.reshape(4, 4).T
-    angle = np.arctan2(turned[:, 3, 2] - turned[:, 2, 3], turned[:, 2, 2] + turned[:, 3, 3])
-    only = np.tile(np.eye(4), (len(angle), 1, 1))
-    only[:, 2, 2] = only[:, 3, 3] = np.cos(angle)
-    only[:, 3, 2], only[:, 2, 3] = np.sin(angle), -np.sin(angle)
-    by_angle = distances(posterior, (only @ true.reshape(4, 4)).reshape(-1, 16))
-    each = distances(posterior, points)
     return {
         "value": truth.value,
         "error": truth.standard_error,
-        "spread": each.std(),
-        "explained": np.corrcoef(each, by_angle)[0, 1] ** 2,
-        "angle_spread": (np.angle(np.exp(4j * angle) / np.exp(4j * angle).mean()) / 4.0).std(),  # its period is pi / 2
         "accepted": found.acceptance,
         "ends": found.points[:, -1],
     }
@@ -163,13 +152,11 @@ def main() -> None:
     large = experiment.cells(
         at_paper_size, [{"data": data, "epsilon": e, "steps": 10} for e in EPSILONS * experiment.full]
     )
-    stationary, parts = found["from the posterior"], risks["from the posterior"]
-    claim_parts(experiment, parts)
+    claim_parts(experiment, risks["from the posterior"])
     if large:
         read = [100.0 * each["read"] for each in large]
         text = ", ".join(f"{share:.3g}" for share in read) + " %"
         experiment.result("ica, data read", read[EPSILONS.index(0.1)], text=text)
-    remark_on(experiment, truth, stationary, parts, large)
     experiment.numbers(epsilons=EPSILONS, truth=truth, walks=found, paper_size=large)
     experiment.finish(picture(found, risks, large, size))
 
@@ -201,21 +188,6 @@ def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
         variance_at_last=bool(more_variance[-1]),
         text=", ".join(words),
     )
-
-
-def remark_on(experiment: Experiment, truth: dict, found: list[dict], risks: list[Risk], large: list[dict]) -> None:
-    """Report the reason for slow mixing, and the cost for the paper's size."""
-    longest = float(np.mean(found[-1]["draws"], axis=0)[-1])
-    steps = longest * float(risks[-1].variance[-1]) / truth["spread"] ** 2
-    experiment.remark(
-        f"The angle between the two normal sources explains {truth['explained']:.0%} of the variance of the Amari "
-        f"distance; a new draw takes about {steps:,.0f} steps."
-    )
-    if not large:
-        return
-    exact = large[0]["seconds"]
-    hours = (PAPER_SECONDS * CHAINS * len(EPSILONS) + PAPER_LONG_RUN * exact) / 3600.0
-    experiment.remark(f"The paper's runs, at N = {PAPER_SIZE:,}, would take {hours:.0f} hours.")
 
 
 def _running(each: dict) -> RunningMeans:

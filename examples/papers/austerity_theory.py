@@ -42,6 +42,7 @@ VARIABLES, STEPS = 6, 40
 LEVELS = (np.arange(400) + 0.5) / 400  # of the uniform number of a step
 SAMPLES, RECOMMENDED = (50, 500, 5000), 500
 LANGEVIN_STEPS = (5e-6, 5e-7, 5e-8, 5e-9)
+PSEUDO_SIZES = (1000, 10_000)
 KNOBS, BUDGETS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2), tuple(10.0**k for k in range(1, 9))  # in exact steps
 POPULATIONS = ((1000, 1.0), (5000, 10.0), (20_000, 1.0))
 
@@ -213,22 +214,25 @@ def statements(experiment: Experiment) -> None:
     full = experiment.full
     draws, tests = (500, 2000) if full else (50, 200)
     rates = experiment.cells(langevin_acceptance, [{"step_size": step, "draws": draws} for step in LANGEVIN_STEPS])
-    experiment.result("sgld, acceptance", accepted=rates, text=", ".join(f"{rate:.3f}" for rate in rates))
+    exponent = float(np.polyfit(np.log(LANGEVIN_STEPS), np.log1p(-np.array(rates)), 1)[0])
+    text = ", ".join(f"{rate:.3f}" for rate in rates)
+    experiment.result("sgld, acceptance", accepted=rates, exponent=exponent, text=text)
     risks = experiment.cells(risk_of_walk, [{"epsilon": epsilon} for epsilon in KNOBS])
     best = [
         KNOBS[int(np.argmin([r["bias"] + r["variance"] * r["read"] / budget for r in risks]))] for budget in BUDGETS
     ]
     experiment.result("best epsilon", best=best, text=", ".join(f"{epsilon:g}" for epsilon in best))
-    (chain,) = experiment.cells(pseudo_marginal, [{"size": 1000, "batch": 100, "draws": 2 * draws}])
-    text = f"{chain['accepted']:.1%} accepted, {chain['exact']:.0%} by exact tests"
-    experiment.result("pseudo-marginal", **chain, text=text)
+    cells = [{"size": size, "batch": 100, "draws": 2 * draws} for size in PSEUDO_SIZES]
+    small, large = experiment.cells(pseudo_marginal, cells)
+    text = f"N = {PSEUDO_SIZES[1]:,}: {large['accepted']:.1%} accepted, {PSEUDO_SIZES[0]:,}: {small['accepted']:.1%}"
+    experiment.result("pseudo-marginal", **large, text=f"{text}; exact {large['exact']:.0%}")
     (rare,) = experiment.cells(outliers, [{"tests": tests // 4}])
     numbers = {"wrong_low": rare["wrong"] - 2.0 * rare["error"], "normal_high": rare["normal"]}
     experiment.result("clt, outliers", **numbers, text=f"{rare['wrong']:.0%} wrong; {rare['normal']:.1%} by theory")
     cells = [{"size": n, "deviation": sd, "mean": mu, "tests": tests} for n, sd in POPULATIONS for mu in (0.5, 1.0)]
     largest = max(experiment.cells(z_process, cells))
     experiment.result("z process", largest=largest, text=f"at most {largest:.1f} standard errors apart")
-    experiment.numbers(langevin=rates, risks=risks, pseudo_marginal=chain, outliers=rare)
+    experiment.numbers(langevin=rates, risks=risks, pseudo_marginal=[small, large], outliers=rare)
 
 
 def main() -> None:

@@ -134,30 +134,6 @@ def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
     }
 
 
-def changed(size: int, draws: int, chains: int, flat: bool, sigma: float, early: bool) -> list[float]:
-    """Return the mean data read by Barker's test with changes of the authors' code, for each chain."""
-    test = (PublishedBarkerTest if early else MinibatchBarkerTest)(50, sigma=sigma)
-    found = metropolis_hastings(
-        posterior(size, flat),
-        proposal=RandomWalk(SCALE),
-        test=test,
-        temperature=size / AS_WIDE_AS,
-        chains=chains,
-        draws=draws,
-        start=list(START),
-    )
-    return [float(each) for each in np.atleast_1d(found.batch_sizes.mean(axis=1))]
-
-
-CHANGES = {
-    "none": (False, 1.0, False),
-    "no prior": (True, 1.0, False),
-    "sigma = .9": (False, 0.9, False),
-    "stops early": (False, 1.0, True),
-    "all": (True, 0.9, True),
-}
-
-
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), the mixture of Gaussians")
     full = experiment.full
@@ -167,19 +143,12 @@ def main() -> None:
     experiment.settings(data=size, temperature=size / AS_WIDE_AS, proposal_sd=SCALE, draws=draws_of, trials=chains)
     cells = [{"test": test, "size": size, "draws": draws_of[test], "chains": chains} for test in NAMES]
     found = dict(zip(NAMES, experiment.cells(trials, cells), strict=True))
-    shared = {"size": size, "draws": draws, "chains": chains}
-    cells = [shared | dict(zip(("flat", "sigma", "early"), each, strict=True)) for each in CHANGES.values()]
-    one_by_one = dict(zip(CHANGES, experiment.cells(changed, cells), strict=True))
-
     results(experiment, found, size)
-    told = ", ".join(f"{change} {np.mean(each):.0f}" for change, each in one_by_one.items())
-    experiment.remark(f"Barker's batch with the authors' changes one at a time: {told}.")
     experiment.numbers(
         **{
             test.replace(" ", "_"): {key: value for key, value in each.items() if key != "points"}
             for test, each in found.items()
         },
-        barker_with_changes=one_by_one,
     )
     experiment.finish(picture(found, size))
 
@@ -211,10 +180,10 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
     fits = {}
     for test, name in {"barker": "Barker", "austerity": "austerity", "concentration": "concentration"}.items():
         each, fits[test] = found[test], Found.mean(found[test]["poisson"])
-        experiment.result(f"mixture, one run: {name}", Found.single(each["mean"]))
+        experiment.result(f"mixture, one run: {name}", Found.few(each["mean"], one=True))
         experiment.result(f"mixture, equation 23: {name}", fits[test])
-        experiment.result(f"first version, equation 23, {name}", Found.single(each["poisson"]))
-        experiment.result(f"first version, chi-squared, {name}", Found.single(each["chi_squared"]))
+        experiment.result(f"first version, equation 23, {name}", Found.few(each["poisson"], one=True))
+        experiment.result(f"first version, chi-squared, {name}", Found.few(each["chi_squared"], one=True))
     chi = {test: Found.mean(found[test]["chi_squared"]) for test in fits}
     bounds = {f"{test}_{end}": getattr(each, end) for test, each in chi.items() for end in ("low", "high")}
     text = ", ".join(f"{NAMES[test].split(',')[0]} {each}" for test, each in chi.items())
@@ -234,7 +203,9 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
         text=f"at most {largest['barker']:,} of {size:,}",
     )
     for test, (name, protocol) in FIRST_VERSION.items():
-        experiment.result(f"first version, mixture, {name}", Found.single(found[test]["mean"]), protocol=protocol)
+        experiment.result(
+            f"first version, mixture, {name}", Found.few(found[test]["mean"], one=True), protocol=protocol
+        )
     protocol, share = "their code", float(np.mean(np.array(found["barker 100"]["quantiles"]) < 1000))
     experiment.result("first version, most batches", share=share, protocol=protocol, text=f"{share:.0%}")
 

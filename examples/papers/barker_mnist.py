@@ -8,8 +8,7 @@ classification. The paper does not state the start of the chains: here it is zer
 in the authors' code. From the latter, Barker's test reads more data until the chains are at the mode, in the first
 thousand steps. Tests with the settings of that code are included.
 
-The first version of the paper used temperature 1000. Its experiment on step sizes used 100,000 images of infinite
-MNIST; MNIST's 13,007 at temperature 13 have the same ratio of data to temperature. Another run starts at temperature
+The first version of the paper used temperature 1000. Another run starts at temperature
 100 and continues at 1 after 400 steps; the paper does not state the reduced step size, which is .01 instead of .05
 here.
 
@@ -35,7 +34,6 @@ from _frame import COLOURS, Experiment, Found, figure, main_of
 from _oracle_austerity import OracleAusterityTest
 from _published_code import PublishedBarkerTest, PublishedConcentrationTest
 from matplotlib.figure import Figure
-from scipy.special import stdtrit
 
 import steinkit as sk
 from steinkit.samplers import (
@@ -67,7 +65,6 @@ HOT = {  # of the first version, at its temperature and step
     ("first version, mnist, austerity", ""): ("austerity first version", "zero", 5),
 }
 HOT_TEMPERATURE, HOT_SCALE = 1000.0, 0.05**0.5
-SCALES, LARGE = (0.005, 0.01, 0.05), 100_000  # steps, and data, of the experiment on step sizes
 SLOWER = {  # tests, by their names, that converge after Barker's
     "austerity (nc)": "austerity each step",
     "austerity (c)": "austerity",
@@ -139,7 +136,6 @@ def trials(
     shown = np.unique(np.geomspace(1, draws, CURVE).round().astype(int)) - 1
     return {
         "mean": found.mean_batch_size,
-        "fifths": [part.mean() for part in np.array_split(found.batch_sizes, 5, axis=1)],
         "quantiles": read[np.linspace(0, len(read) - 1, 200).round().astype(int)],
         "cost": found.cost[:, shown].mean(axis=0),
         "accuracy": accuracies(data, found.points[:, shown]),
@@ -183,7 +179,7 @@ def main() -> None:
     wanted = "MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz"
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), MNIST 1 v 7", data=wanted)
     full = experiment.full
-    draws, cold, chains, few = (5000, 600, TRIALS, 5) if full else (200, 100, 2, 2)
+    draws, cold, chains = (5000, 600, TRIALS) if full else (200, 100, 2)
     data = None if experiment.data is None else str(experiment.data)
     shared = {"data": data, "draws": draws}
     experiment.settings(temperature=TEMPERATURE, proposal_sd=SCALE, draws=draws, trials=chains, made_up=data is None)
@@ -198,19 +194,13 @@ def main() -> None:
     found = dict(zip(TABLE.values(), experiment.cells(trials, cells), strict=True))
     hot = [cell(*each[:2], min(chains, each[2]), HOT_TEMPERATURE, HOT_SCALE) for each in HOT.values()]
     first = dict(zip(HOT, experiment.cells(trials, hot), strict=True))
-    ratio = round(TEMPERATURE * posterior(data).size / LARGE, 3)
-    steps = [cell("barker", "zero", few, ratio, scale) | {"draws": 3 * draws // 5} for scale in SCALES]
-    by_scale = dict(zip(SCALES, experiment.cells(trials, steps), strict=True))
     (cooled,) = experiment.cells(annealed, [{"data": data, "draws": cold, "chains": chains}])
 
     for (claim, protocol), each in TABLE.items():
-        here = student_mean(found[each]["mean"])
+        here = Found.few(found[each]["mean"])
         experiment.result(claim, here, protocol=protocol)
     for (claim, protocol), each in first.items():
-        experiment.result(claim, student_mean(each["mean"]), protocol=protocol)
-    for scale, each in by_scale.items():
-        protocol = "13k at temperature 13"
-        experiment.result(f"step size, {scale:g}", student_mean(each["mean"]), protocol=protocol)
+        experiment.result(claim, Found.few(each["mean"]), protocol=protocol)
     more = float(np.mean(found["austerity each step", "zero"]["mean"]) / np.mean(found["barker", "zero"]["mean"]))
     experiment.result("mnist, next best", more)
     ends = {test: Found.mean(found[test, "zero"]["end"]) for test in NAMES}
@@ -231,13 +221,10 @@ def main() -> None:
     at = [int(np.abs(places - step).argmin()) for step in (1, HOT_STEPS, 2 * HOT_STEPS)]
     before, after = (Found.mean(curves[:, end] - curves[:, begin]) for begin, end in pairwise(at))
     experiment.result("mnist, cooled", before=before.low, after=after.high, text=f"{after}; before {before}")
-    told = ", ".join(f"{each:,.0f}" for each in found["barker", "uniform"]["fifths"])
-    experiment.remark(f"From uniform numbers Barker's test reads {told} data in fifths of the steps.")
     experiment.numbers(
         **{" ".join(each).replace(" ", "_"): values for each, values in found.items()},
         annealed=cooled,
         first_version=list(first.values()),
-        by_scale=list(by_scale.values()),
     )
     experiment.finish(picture({test: found[test, "zero"] for test in NAMES}, cooled))
 
@@ -247,11 +234,6 @@ def data_until(found: dict[str, Any], level: float | None) -> float:
     wanted = np.mean(found["end"]) - 0.005 if level is None else level
     reached = np.flatnonzero(np.mean(found["accuracy"], axis=0) >= wanted)
     return float(found["cost"][reached[0] if len(reached) else -1])
-
-
-def student_mean(values: list[float]) -> Found:
-    """Return the mean of a few chains with Student's t interval."""
-    return Found.mean(values, errors=float(stdtrit(len(values) - 1, 0.975)))
 
 
 def picture(found: dict[str, dict], cooled: dict) -> Figure:

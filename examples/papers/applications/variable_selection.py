@@ -169,17 +169,6 @@ class VariableSelection:
         return np.asarray(np.nanmean(self.chain_inclusion, axis=0))
 
     @property
-    def inclusion_error(self) -> Floats:
-        """Standard error of `inclusion`, from the spread of the chains, shape (D,); NaN for a single chain.
-
-        It does not include bias from an approximate test or from the initial state.
-        """
-        shares = self.chain_inclusion[self.draws.present.any(axis=1)]
-        if len(shares) < 2:
-            return np.full(shares.shape[1], np.nan)
-        return np.asarray(shares.std(axis=0, ddof=1) / np.sqrt(len(shares)))
-
-    @property
     def sizes(self) -> Floats:
         """Frequency of models with 0, 1, ..., D features, shape (D + 1,)."""
         k = self.included.sum(axis=2)[self.draws.present]
@@ -191,13 +180,6 @@ class VariableSelection:
         found, counts = np.unique(self.included[self.draws.present], axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return {tuple(np.flatnonzero(found[i]).tolist()): float(counts[i] / counts.sum()) for i in order}
-
-    @property
-    def model_changes(self) -> Floats:
-        """Frequency of changes of the model between draws of each chain, shape (chains,)."""
-        present = self.draws.present[:, 1:]
-        changed = (self.included[:, 1:] != self.included[:, :-1]).any(axis=2) & present
-        return np.asarray(changed.sum(axis=1) / np.maximum(present.sum(axis=1), 1))
 
 
 def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:

@@ -323,7 +323,7 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     reach = 2.0 * values.std(ddof=1) / 10.0
     assert (mean.low, mean.value, mean.high) == pytest.approx((49.5 - reach, 49.5, 49.5 + reach))
     assert frame.Found.range(values).low == pytest.approx(np.quantile(values, 0.025))
-    single = frame.Found.single([1.0, 2.0, 3.0])  # Student's quantile with two degrees of freedom is 4.303
+    single = frame.Found.few([1.0, 2.0, 3.0], one=True)  # Student's quantile with two degrees of freedom is 4.303
     assert single.high - single.value == pytest.approx(4.3027 * np.sqrt(4.0 / 3.0), rel=1e-4)
     assert str(frame.Found.exactly(2.0)) == "2"
     assert str(frame.Found(1.0, 0.5, 1.5)) == "1±0.5"
@@ -371,7 +371,7 @@ def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatc
     index = index_names()
     monkeypatch.setitem(index["take_over"].__globals__, "RESULTS", script.parent / "results")
     found = script.parent / "found"
-    index["take_over"](found, small_too=False)
+    index["take_over"](found)
     document = index["read"](script.parent / "results" / "squares.json")
     page = index["page"]([document])
     assert "Of 5 claims 1 hold, 1 under a protocol, 1 fail, 1 open, 1 not run. The claims have 6 rows." in page
@@ -381,14 +381,12 @@ def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatc
     assert "|table of cubes|table 2|||not run|\n|- cube of 1||1|-||" in page
     assert "<p>the largest: neither small nor large.</p>" in page
     assert "- A two should be a three." in page
-    assert "## Runs: full size, commit " in page
+    assert "## Runs at full size: commit " in page
     assert "`squares.py`" in page
     (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"version": "before"}))
     (found / "squares.json").write_text(json.dumps(document | {"size": "small"}))
-    index["take_over"](found, small_too=False)
+    index["take_over"](found)
     assert index["read"](script.parent / "results" / "squares.json")["version"] == "before"
-    index["take_over"](found, small_too=True)
-    assert index["read"](script.parent / "results" / "squares.json")["size"] == "small"
 
 
 def test_a_changed_criterion_and_a_result_without_a_row_are_reported(script, monkeypatch):

@@ -71,15 +71,6 @@ def test_growing_batches_reach_the_same_minimum_for_less(loss, dim, debias):
     np.testing.assert_array_equal(found.path[-1], found.coefficients)
 
 
-def test_the_sandwich_reads_less_for_least_absolute_deviations():
-    X, y = simulated("lad")
-    reference = batch_irls(X, y, tolerance=1e-8).coefficients
-    as_printed = sequential_irls(X, y)
-    sandwich = sequential_irls(X, y, covariance="sandwich")
-    assert distance(sandwich.coefficients, reference) < 5e-5
-    assert passes_to(sandwich, reference, 5e-3) < 0.8 * passes_to(as_printed, reference, 5e-3)
-
-
 def test_new_batches_do_not_converge_and_kept_batches_do():
     X, y = simulated("logistic", dim=10)
     reference = batch_irls(X, y, loss="logistic").coefficients
@@ -240,7 +231,6 @@ class TestBadData:
     [
         ({"epsilon": 0.6}, "epsilon"),
         ({"growth": 0.9}, "growth"),
-        ({"covariance": "sandwhich"}, 'did you mean "sandwich"'),
         ({"carry": "all"}, "carry must be one of"),
         ({"batch_size": 2}, "more than the number of coefficients, 2; received 2"),
         ({"batch_size": 201}, "at most the number of data points, 200"),
@@ -279,7 +269,7 @@ def nearly_separable(seed):
     return X, y, order
 
 
-@pytest.mark.parametrize("options", [{}, {"debias": False}, {"covariance": "sandwich"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"debias": False}], ids=str)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_separable_first_batches_do_not_prevent_convergence(options, seed):
     X, y, order = nearly_separable(seed)

@@ -75,9 +75,9 @@ def test_exact_chains_find_the_models_of_the_enumeration(test, probabilities):
     found = select_variables(SPARSE_POSTERIOR, test=test, seed=1, **SCALES, **RUN)
     assert np.abs(errors(found, probabilities)).max() < LIMIT
     truth = [sum(p for model, p in probabilities.items() if j in model) for j in range(3)]
-    np.testing.assert_array_less(np.abs(found.inclusion - truth), LIMIT * found.inclusion_error)
-    assert found.inclusion_error.max() < 0.015
-    assert (found.model_changes > 0.05).all()
+    error = found.chain_inclusion.std(axis=0, ddof=1) / np.sqrt(len(found.chain_inclusion))
+    np.testing.assert_array_less(np.abs(found.inclusion - truth), LIMIT * error)
+    assert error.max() < 0.015
 
 
 @pytest.mark.parametrize("share", [0.15, 0.8])
@@ -169,15 +169,11 @@ def test_the_result_counts_only_draws_that_are_there():
     for chain, length in enumerate(draws.lengths):
         points = draws.points[chain, :length]
         np.testing.assert_allclose(found.chain_inclusion[chain], (points != 0.0).mean(axis=0))
-        changed = ((points[1:] != 0.0) != (points[:-1] != 0.0)).any(axis=1)
-        assert found.model_changes[chain] == pytest.approx(changed.mean())
     assert found.sizes.sum() == pytest.approx(1.0)
     assert found.sizes[0] == 0.0
     assert sum(found.models.values()) == pytest.approx(1.0)
     assert list(found.models.values()) == sorted(found.models.values(), reverse=True)
     assert found.sizes[1] == pytest.approx(sum(p for model, p in found.models.items() if len(model) == 1))
-    alone = select_variables(SPARSE_POSTERIOR, draws=10, **SCALES)
-    assert np.isnan(alone.inclusion_error).all()
 
 
 def test_wrong_use_is_named():

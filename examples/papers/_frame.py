@@ -174,7 +174,7 @@ class Experiment:
             Numbers in the row's criterion.
         """
         row = self.ledger.get(claim)
-        if row is None or row.script != self.name or protocol not in row.protocols:
+        if row is None or row.script != self.name or protocol not in row.protocols + row.shown:
             raise UsageError(
                 f"{self.name} evaluates {claim!r} ({protocol or 'one protocol'}); add it to the ledger first"
             )

@@ -104,6 +104,8 @@ class Row:
         The expression in words.
     protocols : tuple of str
         Variants that the paper does not specify; each is run.
+    shown : tuple of str
+        Other variants. Their results are shown, and decide nothing.
     because : str
         Reason why it fails or is open.
     needs : str
@@ -126,6 +128,7 @@ class Row:
     fails: str = ""
     rule: str = ""
     protocols: tuple[str, ...] = ("",)
+    shown: tuple[str, ...] = ()
     because: str = ""
     needs: str = ""
     real: bool = False
@@ -221,7 +224,7 @@ def weakest(verdicts: Sequence[str]) -> str:
 
 def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a row, or the rows of a table with a printed number for each value of `{}` in id and claim."""
-    entry = entry | ({"protocols": tuple(entry["protocols"])} if "protocols" in entry else {})
+    entry = {name: tuple(each) if isinstance(each, list) else each for name, each in entry.items()}
     table = entry.pop("table", None)
     if table is None:
         return [entry]

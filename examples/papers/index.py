@@ -38,10 +38,10 @@ HEAD = """# The papers' experiments
 Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
 half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not.
 Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±, or the
-range of single runs. If a paper does not specify the protocol, plausible ones are run, and the claim *holds under*
-those that confirm it. Other claims *fail*, are *open* if the run cannot decide them, or are *not run*. A claim with
-several rows is as good as the weakest. Rows without a verdict share that of their claim; of more than six rows, those
-that do not hold are shown.
+range of single runs. If a paper does not specify the protocol, or its data are not available, plausible ones are used,
+and the claim *holds under* those that confirm it. Other claims *fail*, are *open* if the run cannot decide them, or are
+*not run*. A claim with several rows is as good as the weakest. Rows without a verdict share that of their claim; of
+more than six rows, those that do not hold are shown.
 
 `index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the papers' data.
 """
@@ -112,7 +112,7 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     for document in documents:
         for each in document["results"]:
             row = rows.get(each["claim"])
-            if row is None or row.script != document["name"] or each["protocol"] not in row.protocols:
+            if row is None or row.script != document["name"] or each["protocol"] not in row.protocols + row.shown:
                 found.append(f"{document['name']}: {each['claim']!r} ({each['protocol']}) has no row in the ledger")
             elif row.criterion != each["criterion"]:
                 found.append(
@@ -220,14 +220,15 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
 def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
     """Format one row."""
     told = {each["protocol"]: each["said"] if each["decides"] else f"other data: {each['said']}" for each in results}
-    protocols = [each for each in row.protocols if told]
+    protocols = [each for each in row.protocols + row.shown if told]
     here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
     return cells(row.claim, row.where, row.printed, here or "-", outcome)
 
 
 def cells(*texts: str) -> str:
     """Format a line of a table; verdicts that fail are bold."""
-    return f"|{'|'.join(f'**{each}**' if each == FAILS else each.replace('|', chr(92) + '|') for each in texts)}|"
+    told = [f"**{each}**" if each == FAILS else each.replace("|", "\\|") for each in texts]
+    return f"|{'|'.join(told)}|".replace("under from", "from")
 
 
 def lines(claim: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]) -> list[str]:

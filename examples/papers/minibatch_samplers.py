@@ -236,7 +236,6 @@ def main() -> None:
     runs = list(zip(wanted, experiment.cells(final, wanted), strict=True))
     results = {key: lines(key, chosen, runs, budgets[key[0]]) for key, chosen in best.items()}
 
-    standings(experiment, results, budgets, data is None)
     remarks(experiment, dict(zip(names, sizes, strict=True)), kept)
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.numbers(names=NAMES | {name: POSTERIORS[name][0] for name in names})
@@ -277,18 +276,6 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
         for each, value in values.items():
             found.setdefault(each, []).append(value)
     return found
-
-
-def standings(experiment: Experiment, results: dict, budgets: dict[str, list[int]], made_up: bool) -> None:
-    """Report the best sampler at the smallest and largest budget of each posterior."""
-    for name, k in product(budgets, (0, -1)):
-        found = [{"name": NAMES[s], **{column: of[k] for column, of in results[name, s].items()}} for s in NAMES]
-        ranked = sorted((each for each in found if each["worth"] > 0.0), key=lambda each: -each["worth"])
-        best = next((each for each in ranked if not each["biased"]), ranked[0])
-        made = " (simulated data)" if made_up and name.startswith("logistic") else ""
-        experiment.remark(
-            f"{POSTERIORS[name][0]}{made}, {budgets[name][k]:,} evaluations: {best['name']}, worth {best['worth']:.3g}."
-        )
 
 
 def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from _annealed_descent import stochastic_gradient_descent
 from _data_files import million_song, mnist, principal_components
 from _frame import COLOURS, Experiment, Found, figure, main_of
-from applications.irls import batch_irls, sequential_irls
+from applications.irls import Batches, NormalEquations, batch_irls, loss_named, sequential_irls
 from matplotlib.figure import Figure
 from scipy.special import expit
 
@@ -73,13 +73,17 @@ def wrong_directions(size: int, seeds: list[int]) -> list[float]:
     rng, found = np.random.default_rng(1), []
     X = rng.standard_normal((size, 3))
     X[:, 0] = 1.0
-    y = (rng.random(size) < expit(0.5 * X @ np.linspace(1.0, 2.0, 3))).astype(float)
+    loss = loss_named("logistic", (rng.random(size) < expit(0.5 * X @ np.linspace(1.0, 2.0, 3))).astype(float), 1e-4)
     for seed in seeds:
-        options: dict[str, Any] = {"batch_size": max(6, size // 1000), "max_iterations": STEPS, "rng": seed}
-        run = sequential_irls(X, y, loss="logistic", debias=False, carry="nothing", growth=1.0, **options)
-        path = np.vstack([np.zeros(3), run.path])
-        ends = [batch_irls(X, y, loss="logistic", start=start, max_iterations=1).coefficients for start in path[:-1]]
-        found.append(float(np.mean((np.diff(path, axis=0) * (np.array(ends) - path[:-1])).sum(axis=1) < 0.0)))
+        batches = Batches(X, loss, np.random.default_rng(seed), size // 1000, 1.0, 0.01, False, "nothing")
+        theta, wrong = np.zeros(3), 0
+        for _ in range(STEPS):
+            whole = NormalEquations(size, 3)
+            whole.add(loss.working_rows(theta, X, loss.responses))
+            step, *_, share = batches.step(theta)
+            wrong += step @ whole.solve()[0] < 0.0
+            theta = theta + share * step
+        found.append(wrong / STEPS)
     return found
 
 
@@ -128,8 +132,8 @@ def main() -> None:
     answers = experiment.cells(solve, cells)
     found = {(c["loss"], c["method"], c["first"]): a for c, a in zip(cells, answers, strict=True)}
     experiment.settings(data=sizes, coefficients=DIM, epsilon=0.01, near=NEAR, first_looks=looks)
-    size, runs = (20_000, 100) if full else (5000, 10)
-    (wrong,) = experiment.cells(wrong_directions, [{"size": size, "seeds": list(range(runs))}])
+    runs = list(range(100 if full else 3))
+    (wrong,) = experiment.cells(wrong_directions, [{"size": 20_000, "seeds": runs}])
     experiment.result("direction", Found.mean(100.0 * np.array(wrong)))
     grown = []
     for loss in losses:

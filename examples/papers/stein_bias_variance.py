@@ -129,7 +129,7 @@ def main() -> None:
         cells = [each | {"epsilon": epsilon, "seed": seed} for epsilon in EPSILONS for seed in range(seeds)]
         found = np.array(experiment.cells(scores, cells)).reshape(len(EPSILONS), seeds, len(own))
         curves[name] = {e: bands(values, evaluations(own)) for e, values in zip(EPSILONS, found, strict=True)}
-    for name, protocol in {"graph": "of the spanner", "sliced": "of slices"}.items():
+    for name, protocol in {"graph": "spanner", "sliced": "slices"}.items():
         overtaken(experiment, "exact overtakes, graph discrepancy", curves[name], protocol)
     many = STUDIES if experiment.full else 10
     cells = [

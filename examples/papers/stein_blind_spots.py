@@ -58,16 +58,16 @@ def score_statistics(n: int) -> dict[str, float]:
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), diagnostics")
-    runs, draws, n = (10, 20_000, 10_000) if experiment.full else (2, 1000, 1000)
+    runs, draws, n = (4, 200_000, 10_000) if experiment.full else (2, 1000, 1000)
     experiment.settings(step_size=TOO_LARGE, chains=CHAINS, draws=draws, runs=runs, scored=SCORED)
     found = experiment.cells(diagnostics, [{"seed": seed, "draws": draws} for seed in range(runs)])
     each = {name: Found.range([one[name] for one in found], inside=1.0) for name in found[0]}
-    text = f"R-hat at most {each['rhat'].high:.3f}, discrepancy {each['stein']} times that of exact draws"
+    text = f"R-hat at most {each['rhat'].high:.3f}, discrepancy {each['stein']} times exact draws'"
     experiment.result("blind, rhat", rhat=each["rhat"].high, stein_low=each["stein"].low, text=text)
     text = f"halves at most {each['drift'].high:.1f} standard errors apart, posterior {each['away']}"
     experiment.result("blind, traces", drift=each["drift"].high, away=each["away"].low, text=text)
     (score,) = experiment.cells(score_statistics, [{"n": n}])
-    text = f"statistics {score['score']:.0e} apart, discrepancy {score['stein']:.1f} times as large"
+    text = f"statistics {score['score']:.0e} apart, discrepancies {score['stein']:.1f} times"
     experiment.result("blind, score statistic", **score, text=text)
     experiment.numbers(runs=found, score_statistic=score)
     experiment.finish()

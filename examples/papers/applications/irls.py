@@ -559,7 +559,7 @@ def sequential_irls(
     if first <= D:
         raise UsageError(f"batch_size must be more than the number of coefficients, {D}; received {batch_size}")
     drawn = np.random.default_rng(rng)
-    batches = _Batches(features, chosen, drawn, first, growth, epsilon, debias, carry)
+    batches = Batches(features, chosen, drawn, first, growth, epsilon, debias, carry)
     origin = theta = start_vector(start, D)
     began, read, converged, taken = time.perf_counter(), 0, False, list[tuple[Floats, int, float, float]]()
     while not converged and len(taken) < max_iterations and read < most * N:
@@ -636,7 +636,7 @@ def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Fl
 
 
 @dataclass
-class _Batches:
+class Batches:
     """Steps of batches of data in random order, drawn without replacement within an iteration."""
 
     X: Floats

@@ -4,12 +4,12 @@
 
 The target is a correlated normal distribution of (dose, share), truncated to dose >= 0 and 0 <= share <= 1. The script
 compares two samples. For exact draws, normal draws outside the bounds are rejected. For clipped draws, they are moved
-to the nearest point inside and accumulate on the edges. Clipping is a common error of samplers.
+to the nearest point inside and accumulate on the edges. Clipping is a common error in samplers.
 
 The density is positive at the edges, and the score does not show that the target ends there. Without `bounds`, the
-discrepancy is also large for exact draws, because it expects draws outside the bounds. It does not separate the two
-samples. With `bounds`, it separates them. The script prints both values of both samples, and the values of independent
-draws.
+discrepancy is also large for exact draws because it assumes that the target continues beyond the bounds, and it does
+not separate the two samples. With `bounds`, it separates them. The script prints both discrepancies of both samples and
+those of independent draws.
 """
 
 from __future__ import annotations

@@ -8,12 +8,12 @@ is certain up to an error of epsilon per stage. For the same number of likelihoo
 many moves, and some of them are incorrect. More moves improve short chains, but the bias dominates in long chains.
 
 The sampler in this script runs `approximate_mh` up to a budget, discards the states of the first tenth of the budget,
-and keeps 200 evenly spaced draws. The function `sk.sweep` runs it with every epsilon and budget from the same seeds,
-and `choose` selects the best epsilon of each budget. The criterion is the sliced discrepancy, because in six dimensions
+and keeps 200 evenly spaced draws. The function `sk.sweep` runs it with every epsilon and budget and the same seeds, and
+`choose` selects the best epsilon for each budget. The criterion is the sliced discrepancy, because in six dimensions
 the graph discrepancy is near its upper limit. The unit of each coefficient is its posterior standard deviation.
 
 For each budget, the script prints the median discrepancies, and the selected epsilon with the values that cannot be
-distinguished from it. At 12,000 evaluations, epsilon = .1 is selected. At 30,000 evaluations, it cannot be
+distinguished from it. At 12,000 evaluations, epsilon = 0.1 is selected. At 30,000 evaluations, it cannot be
 distinguished from the exact test. For larger budgets, the exact test is best. With `--small`, which uses five chains
 and two budgets, fewer values can be distinguished. The script also prints the error of the posterior mean, compared
 with a run of 10^6 steps, which is usually not available. With ten chains, the sampling noise of this error hides

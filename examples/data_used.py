@@ -4,18 +4,18 @@
 
 Random walks sample the posterior of a Gaussian mixture with acceptance tests on minibatches, for 10^4, 10^5 and 10^6
 data points (10^3 and 10^4 with `--small`), at temperatures for which the posterior is as wide as that of a hundred data
-points. The austerity test reads data until the decision of the Metropolis rule is certain. If the decision is close, it
-reads all data. Barker's test uses the noise of the minibatch as part of the randomness of its decision, and reads data
-until this noise is small enough.
+points. The austerity test reads data until the decision of the Metropolis rule is certain. If the decision is close,
+the test reads all the data. Barker's test uses the noise of the minibatch as part of the randomness of its decision,
+and reads data until this noise is small enough.
 
-The script prints the mean number of data points per decision for each test and number of data. Barker's test reads
-fewer than two hundred data points for any size of the data. The austerity test reads more if there are more data
-points, which is 700 to 14,000 (250 to 1,200 with `--small`). For the smallest number of data points, the script also
-prints the graph Stein discrepancy of the draws and that of exact Metropolis draws, which shows the cost of reading
-less. In the full run, there is no cost: exact Metropolis has a discrepancy of .51, and the others have .42 to .59. In
-the short chains of `--small`, the austerity test is as good as exact Metropolis, and Barker's tests, which accept fewer
-moves, have 1.4 and 1.5 times its discrepancy. The plot shows the distribution of the number of data points per
-decision, and its mean against the number of data points.
+The script prints the mean number of data points per decision for each test and each data set. Barker's test reads fewer
+than two hundred data points, regardless of the size of the data set. The number of data points read by the austerity
+test increases with the size of the data set, from 700 to 14,000 (from 250 to 1,200 with `--small`). For the smallest
+data set, the script also prints the graph Stein discrepancy of the draws and that of exact Metropolis draws, which
+shows the cost of reading less. In the full run, there is no cost: exact Metropolis has a discrepancy of .51, and the
+others have .42 to .59. In the short chains of `--small`, the austerity test is as good as exact Metropolis, and
+Barker's tests, which accept fewer moves, have 1.4 and 1.5 times its discrepancy. The plot shows the distribution of the
+number of data points per decision, and its mean against the number of data points.
 
 References
 ----------
@@ -94,7 +94,7 @@ def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> D
 
 
 def picture(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
-    """Plot the tail of the data per decision for the largest number of data, and the mean for all of them."""
+    """Plot the tail of the data points per decision for the largest data set, and the mean for all data sets."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     tail, growth = figure.subplots(1, 2)
     for number, (name, batches) in enumerate(read.items()):

@@ -2,14 +2,14 @@
 
     python examples/design_a_test.py [--output FOLDER] [--small]
 
-Approximate Metropolis-Hastings reads batches of data until a t test is certain of the decision. A design consists of
-the batch size and of epsilon, the error of one stage. The relevant error is that of the whole test, after the
-cancellation of errors over the uniform random number of the step. Both quantities follow from a Gaussian random walk,
-without simulation.
+Approximate Metropolis-Hastings reads batches of data until a t test determines the decision with sufficient confidence.
+A design consists of the batch size and of epsilon, the error of one stage. The relevant error is that of the whole
+test, after averaging over the uniform random number of the step, which cancels part of the error. Both quantities
+follow from a Gaussian random walk, without simulation.
 
 The script uses a posterior of 10,000 data points (2000 with `--small`). It prints the error and data use of tests on
-the data, compared with those of the random walk. It then prints designs for several target errors, which are made with
-a trial run of 100 moves, and their error and data use on 100 new moves, compared with designs for the worst case.
+the data, compared with those of the random walk. It then prints designs for several target errors, which are computed
+from a trial run of 100 moves, and their error and data use on 100 new moves, compared with designs for the worst case.
 Finally, it prints the data use of a chain with one of the designs, compared with its prediction. The plot corresponds
 to figures 1, 6 and 10 to 12 of the paper.
 
@@ -167,7 +167,7 @@ def picture(
 def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[ArrayLike, ...]]) -> None:
     """Plot error or data use against the standardized mean.
 
-    Marks with bars of two standard errors are tests.
+    Markers with error bars of two standard errors show tests on data.
     """
     means = np.linspace(0.0, 4.0, 400)
     for number, epsilon in enumerate(EPSILONS):

@@ -7,7 +7,7 @@ matrices draw from its posterior. The exact acceptance test reads all 5000 data 
 austerity test reads 500 at a time until it is certain, up to an error of epsilon per stage.
 
 The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints the
-risk of this quantity, which is the mean squared error over ten chains compared with a long exact run, for increasing
+risk of this quantity, which is the mean squared error of ten chains relative to a long exact run, for increasing
 numbers of likelihood evaluations. It also prints the processor time. For the same number of evaluations, the exact test
 takes less time, because it stores the likelihood of the current state and reads the data contiguously. Approximate
 tests save time only with more data. The plot shows the risk against evaluations and against time.

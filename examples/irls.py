@@ -2,18 +2,18 @@
 
     python examples/irls.py [--output FOLDER] [--small]
 
-Two regressions with 10 coefficients on simulated data, least absolute deviations and logistic, are solved by
-iteratively reweighted least squares (IRLS). The first method uses all data in each iteration. The second uses batches
-that grow until the direction of a step passes a test, and the next iteration continues with them. The third is the
-published form of the test, in which each iteration starts with new data. The comparison includes stochastic gradient
-descent with the best of several step size schedules.
+The script solves two regressions with 10 coefficients on simulated data (least absolute deviations and logistic
+regression) by iteratively reweighted least squares (IRLS). The first method uses all data in each iteration. The second
+uses batches that grow until the direction of a step passes a test, and the next iteration continues with them. The
+third is the published form of the test, in which each iteration starts with new data. The comparison includes
+stochastic gradient descent with the best of several step size schedules.
 
 The script prints the data read, in multiples of the data set, until the error is within 1 % and within 0.05 % of the
-solution, for 100,000 data points (10,000 with `--small`). Growing batches save most in the first iterations, because
-the direction of a long step requires little data. To reach 1 %, they read 5 to 36 % of the data read by the full method
-(30 to 60 % with `--small`). To reach 0.05 %, they read about half, except for least absolute deviations with `--small`,
-where there is no saving. The published form does not find the solution of the logistic regression. Its steps have the
-correct direction, but they add as much noise as they remove.
+solution, for 100,000 data points (10,000 with `--small`). Growing batches save the most data in the first iterations,
+because the direction of a long step requires little data. To reach 1 %, they read 5 to 36 % of the data read by the
+full method (30 to 60 % with `--small`). To reach 0.05 %, they read about half of it, except for least absolute
+deviations with `--small`, where there is no saving. The published form does not find the solution of the logistic
+regression. Its steps have the correct direction, but they add as much noise as they remove.
 
 References
 ----------

@@ -7,10 +7,9 @@ the flat prior 1 / t. Each parameter is drawn in turn given the other:
 
     t | m ~ Gamma(6/2, rate = sum (y_i - m)^2 / 2),   m | t ~ N(mean of y, 1 / (6 t))
 
-An option introduces an error, which is that the sum of squares is taken about the mean of the data instead of m. The
-chain with the error mixes better and has a larger effective sample size. Its moments are plausible. The bias of log t
-is a third of its standard deviation, which is visible only if the correct answer is known. steinkit requires only the
-score.
+An option introduces an error: the sum of squares is taken about the mean of the data instead of m. The chain with the
+error mixes better and has a larger effective sample size. Its moments are plausible. The bias of log t is a third of
+its standard deviation, which is visible only if the correct answer is known. steinkit requires only the score.
 
 The script has three steps. The first is `graph_stein_discrepancy(...).summary()` of the chain with the error. The
 second is `sk.compare` of both chains with independent samples, which are available for this target. The third is

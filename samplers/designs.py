@@ -86,7 +86,7 @@ class TrialRun(Brief):
     cost : float, default 0.0
         Number of likelihood evaluations at single data points.
     skipped : int, default 0
-        Number of omitted proposals. The unusable moves are outside the support or have zero likelihood at a data point.
+        Number of omitted proposals, which are outside the support or have zero likelihood at a data point.
     settings : mapping
         Options of the run.
 
@@ -177,8 +177,8 @@ def trial_run(
     UsageError
         If an option is out of range.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, if no move can be used, or if all l_i of a move
-        are equal. The latter occurs if a move does not change the state.
+        If a function of the posterior returns an array that has an invalid shape or contains NaN, if no move can be
+        used, or if all l_i of a move are equal. The latter occurs if a move does not change the state.
 
     References
     ----------

@@ -55,7 +55,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -77,8 +77,8 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
-        chain, the step and the state.
+        If a function of the target returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     References
     ----------
@@ -111,7 +111,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -133,14 +133,14 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
-        chain, the step and the state.
+        If a function of the target returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     Notes
     -----
     The sampler `barker_mh` approximates this sampler on minibatches. For a given proposal, the Metropolis test has the
     highest acceptance probability among exact tests that depend on the ratio of densities. The acceptance probability
-    of Barker's test is at least half as large. The proposals are the same as in `rwmh`, and not the Barker proposal of
+    of Barker's test is at least half as large. The proposals are those of `rwmh`, not the Barker proposal of
     Livingstone and Zanella (2022).
 
     References
@@ -174,8 +174,8 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
-        limit.
+        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
+        either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -191,15 +191,15 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     -------
     Draws
         Draws of all chains, with a cost of N per step. The likelihood and the gradient of a data point at one state
-        count once.
+        count as one evaluation.
 
     Raises
     ------
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
-        chain, the step and the state.
+        If a function of the target returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     References
     ----------
@@ -242,8 +242,8 @@ def metropolis_hastings(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
-        limit.
+        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
+        either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -266,8 +266,8 @@ def metropolis_hastings(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the target returns an invalid shape or NaN, or if a state is not finite. The message states the
-        chain, the step and the state.
+        If a function of the target returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     References
     ----------
@@ -306,7 +306,7 @@ def approximate_mh(
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.05
         Error allowed at one stage of a test, in [0, 1]. Larger values make the steps cheaper and the draws more biased.
-        The value 0 is exact and gives the draws of `rwmh`.
+        With the value 0, the sampler is exact and gives the same draws as `rwmh`.
     batch_size : int, optional
         Number of data points added per stage. The default is min(500, N).
     alpha : float, default 0.5
@@ -317,7 +317,7 @@ def approximate_mh(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -340,8 +340,8 @@ def approximate_mh(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
-        the chain, the step and the state.
+        If a function of the posterior returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     Notes
     -----
@@ -390,11 +390,12 @@ def subsampling_mh(
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.01
-        Error allowed for a whole test, in [0, 1]. The value 0 is exact and gives the draws of `rwmh`.
+        Error allowed for a whole test, in [0, 1]. With the value 0, the sampler is exact and gives the same draws as
+        `rwmh`.
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
-        Bound C of |log p(x | theta') - log p(x | theta)| over all data points and moves. With the value "oracle", all
+        Bound C on |log p(x | theta') - log p(x | theta)| over all data points and moves. With the value "oracle", all
         the data are scanned at each step. The diagnostic ``oracle_cost`` reports the cost of the scans.
     factor : float, default 2.0
         Growth factor of the sample size per stage, which must be above 1.
@@ -404,7 +405,7 @@ def subsampling_mh(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -427,8 +428,8 @@ def subsampling_mh(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
-        the chain, the step and the state.
+        If a function of the posterior returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     References
     ----------
@@ -476,7 +477,7 @@ def barker_mh(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -499,14 +500,14 @@ def barker_mh(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
-        the chain, the step and the state.
+        If a function of the posterior returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     Notes
     -----
-    The number of data points read by a test grows with the square of N / T times the length of the move. Choose values
-    of proposal_scale and temperature for which the log likelihood ratio varies by about one. Otherwise, each test reads
-    all the data. The proposals are the same as in `rwmh`, and not the Barker proposal of Livingstone and Zanella
+    The number of data points read by a test grows with the square of the product of N / T and the length of the move.
+    Choose values of proposal_scale and temperature for which the log likelihood ratio varies by about one. Otherwise,
+    each test reads all the data. The proposals are those of `rwmh`, not the Barker proposal of Livingstone and Zanella
     (2022).
 
     References

@@ -29,7 +29,7 @@ class OwnOption(NamedTuple):
     Attributes
     ----------
     metavar : str
-        Placeholder of the value: ``X`` for a number, ``N`` for an integer, and alternatives separated by ``|``. It is
+        Placeholder for the value: ``X`` for a number, ``N`` for an integer, and alternatives separated by ``|``. It is
         empty for a flag.
     text : str
         Help text.
@@ -92,7 +92,7 @@ class Sampler:
         options : mapping
             Values of the options by name.
         progress : bool, default False
-            If True, the sampler shows a progress bar on standard error, if it has one.
+            If True, a progress bar is shown on standard error if the sampler supports it.
         """
         shown = {"progress": progress} if "progress" in inspect.signature(self.function).parameters else {}
         return self.function(target, **options, **shown)

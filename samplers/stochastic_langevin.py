@@ -75,7 +75,7 @@ def sgld(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of gradient evaluations at single data points per chain,
-        including burn-in. At least one of them is required. A chain ends when it reaches either limit.
+        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -99,8 +99,9 @@ def sgld(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape, or if a state is not finite or leaves the bounds of the
-        posterior. The message states the chain, the step and the state. A chain diverges if its steps are too large.
+        If a function of the posterior returns an array with an invalid shape, or if a state is not finite or leaves the
+        bounds of the posterior. The message states the chain, the step and the state. A chain diverges if its steps are
+        too large.
 
     References
     ----------
@@ -186,8 +187,8 @@ def corrected_sgld(
         Number of chains.
     draws, budget : int, optional
         Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of them is required. A chain ends when it reaches either
-        limit.
+        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
+        either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -210,8 +211,8 @@ def corrected_sgld(
     UsageError
         If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a function of the posterior returns an invalid shape or NaN, or if a state is not finite. The message states
-        the chain, the step and the state.
+        If a function of the posterior returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite. The message states the chain, the step and the state.
 
     References
     ----------

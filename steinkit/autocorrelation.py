@@ -147,7 +147,7 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
     Returns
     -------
     ndarray, shape (k,)
-        Times of at least `integrated_autocorrelation_times`.
+        Times that are at least those from `integrated_autocorrelation_times`.
     """
     times = integrated_autocorrelation_times(deviations, chains)
     for length, means, places in _batch_means(deviations, chains):
@@ -191,7 +191,7 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
 
 
 def _about_chains(values: Floats, chains: Chains) -> Floats:
-    """Subtract from each value the mean of its chain."""
+    """Subtract the mean of its chain from each value."""
     about = np.empty_like(values)
     for chain in chains:
         np.subtract(values[:, chain], values[:, chain].mean(axis=1, keepdims=True), out=about[:, chain])

@@ -63,9 +63,9 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
             found.append(f"{name} ({spread:.3g} times)")
     if found:
         yield Caution(
-            f"the draws form groups that are far apart in {', '.join(found)}: the standard deviation is that multiple "
-            "of the length scale of the density, so tests have little power to detect errors within a group; test each "
-            "group separately, or pass units= with the standard deviations within a group"
+            f"the draws form groups that are far apart in {', '.join(found)}: the standard deviation exceeds the "
+            "length scale of the density by this factor, so tests have little power to detect errors within a group; "
+            "test each group separately, or pass units= with the standard deviations within a group"
         )
 
 
@@ -81,8 +81,8 @@ def outlying(points: DistinctSample, units: Units) -> Iterator[str]:
             if few > 1:
                 which, them = f"{few} draws, such as draw {points.first[rows[0]] + 1}, contribute", "them"
             yield Caution(
-                f"{which} {total[few - 1] / total[-1]:.0%} of the variance of {name}, so tests in that unit have "
-                f"little power; test the sample without {them}"
+                f"{which} {total[few - 1] / total[-1]:.0%} of the variance of {name}, so tests in units of its "
+                f"standard deviation have little power; test the sample without {them}"
             )
 
 

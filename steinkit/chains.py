@@ -196,7 +196,7 @@ class ChainDiagnostics(Measurement):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         listed = {name: getattr(self, name).tolist() for name in _COLUMNS.values()}
         rows = [{"name": name} | {key: each[j] for key, each in listed.items()} for j, name in enumerate(self.names)]
@@ -377,7 +377,7 @@ def bulk_effective_size(chains: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (d,)
-        Effective sample sizes. If the half chains are constant, the number of draws.
+        Effective sample sizes, which equal the number of draws if the half chains are constant.
     """
     return _effective_size(_normal_scores(_halves(chains)))
 

@@ -50,7 +50,7 @@ def compare(
     target : Target, optional
         Target distribution. It is not required if all samples store scores, or for the measure "ess".
     measures : str or sequence of str, optional
-        Names from `steinkit.measures.measure_names`. The default is "graph" up to two dimensions or with a diffusion
+        Names from `steinkit.measures.measure_names`. The default is "graph" in up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     verdict : bool
         If True, every sample is tested as by `steinkit.verdict`, because the best sample may be biased.
@@ -70,8 +70,8 @@ def compare(
         Settings of the measures by name. ``max_seconds`` applies to the measures, the verdicts and the references
         together.
     **changes
-        Settings that override `settings`, such as ``tolerance=1e-3``. At least one of the measures must have each
-        setting.
+        Settings that override `settings`, such as ``tolerance=1e-3``. Each setting must belong to at least one of the
+        measures.
 
     Returns
     -------

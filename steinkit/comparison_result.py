@@ -140,7 +140,7 @@ class Comparison(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "samples": [self._entry(each) for each in self.samples],
@@ -343,7 +343,7 @@ class Comparison(Result):
         """Return a clause that describes the highest-ranked sample."""
         groups, title = self.ranking[measure.name], measure.title
         if not groups:
-            return f"None of {count(len(self.samples), 'sample')} could be ranked by {title}"
+            return f"None of the {count(len(self.samples), 'sample')} could be ranked by {title}"
         best, others = groups[0], sum(map(len, groups[1:]))
         if len(best) > 1:
             rest = f", and {measure.better} than the other {others}" if others else ""

@@ -47,9 +47,9 @@ def stochastic_scores(
     batch : int, default 10
         Number of data points per distinct draw, from 2 to N. The data points are drawn with replacement.
     order : {1, 2}, optional
-        Order of the expansion of the log likelihood about the mean of the draws, which replaces the data outside the
-        batch. Order 2 evaluates all data points 2 d times, and order 1 evaluates them once. By default, order 2 is used
-        for up to 300 parameters.
+        Order of the expansion of the log likelihood about the mean of the draws. The expansion replaces the data
+        outside the batch. Order 2 evaluates all data points 2 d times, and order 1 evaluates them once. By default,
+        order 2 is used for up to 300 parameters.
     rng : int, numpy.random.Generator or None, default 0
         Random seed of the batches.
 
@@ -92,7 +92,7 @@ class BatchScores(NamedTuple):
     ----------
     sample : Sample
     noise : float
-        Largest fraction, over the parameters, of noise in the variance of the score.
+        Largest fraction of the variance of a parameter's score that is due to noise.
     message : str
         Sentence about the noise, which is a `Caution` if the noise reduces the power of tests.
     """

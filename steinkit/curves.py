@@ -103,11 +103,11 @@ class Curve(Rate, Result):
     interval : ndarray, shape (k, 2), or None
         Bootstrap interval of the median over replicates, or None for one sample.
     rate : float
-        Slope of log value on log n, or NaN if it cannot be fitted.
+        Slope of log value against log n, or NaN if it cannot be fitted.
     rate_interval : tuple of float
         Bootstrap interval (lower, upper) of the rate. It is NaN for one sample.
     tail : ndarray of bool, shape (k,)
-        True for the points of the fit.
+        True for the points used in the fit.
     units : Units or None
         Common scale of all points, or None if the measure has no units.
     warnings : tuple of str
@@ -139,7 +139,7 @@ class Curve(Rate, Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "measure": self.measure,
@@ -268,14 +268,14 @@ def curve(
     Parameters
     ----------
     draws : Sample or array_like, or list of Sample
-        Draws in their original order. The samples of a list are replicates of one sampler.
+        Draws in their original order. The samples in a list are replicates of one sampler.
     target : Target, optional
         Target distribution. It is not required if the samples store scores, or for the measure "ess".
     n : iterable of int, optional
         Numbers of draws. The default is 12 numbers, evenly spaced in log n, from 10 to all draws of the shortest
         replicate.
     measure : str, optional
-        One of `steinkit.measures.measure_names`. The default is "graph" up to two dimensions or with a diffusion
+        One of `steinkit.measures.measure_names`. The default is "graph" in up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     rng : int, numpy.random.Generator or None
         Random seed of the bootstrap over replicates.
@@ -284,7 +284,7 @@ def curve(
     settings : mapping, optional
         Settings by name, possibly of several measures. ``max_seconds`` applies to all sizes together.
     **changes
-        Settings that override `settings`, such as ``tolerance=1e-3``. The measure must have them.
+        Settings that override `settings`, such as ``tolerance=1e-3``. The measure must support these settings.
 
     Returns
     -------
@@ -418,7 +418,7 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     against : ndarray, shape (k,)
         Number of draws, or another cost.
     tail : ndarray of bool, shape (k,)
-        True for the points of the fit. Points without a logarithm are omitted.
+        True for the points used in the fit. Points without a logarithm are omitted.
     level : float
         Confidence level of the intervals.
     rng : int, numpy.random.Generator or None

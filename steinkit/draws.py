@@ -74,9 +74,9 @@ class Draws:
     is_weighted : bool
         True if the weights are unequal.
     disorder : tuple of str
-        Cautions about draws without an order in time.
+        Cautions about draws without a time order.
     is_ordered : bool
-        True if the draws have an order in time. Otherwise, they are treated as independent.
+        True if the draws have a time order. Otherwise, they are treated as independent.
     nested : tuple of ndarray of int and float, or None
         For nested sampling, the original order of the draws, and 1 / N.
     names : tuple of str

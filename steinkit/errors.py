@@ -143,7 +143,7 @@ class SolverError(SteinkitError, RuntimeError):
     Attributes
     ----------
     lower, upper : float
-        Proved bounds of the discrepancy.
+        Proved bounds on the discrepancy.
 
     Examples
     --------

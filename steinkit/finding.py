@@ -39,8 +39,8 @@ class Finding:
         of another parameter from its median.
     parameters : tuple of str
         The biased parameter, or the two parameters of a dependence. For a conditional location or scale, the biased
-        parameter is followed by the one in the condition. For a principal axis, the parameters with the largest
-        loadings. For the total spread or the tails of all parameters, all parameters.
+        parameter is followed by the one in the condition. For a principal axis, these are the parameters with the
+        largest loadings. For the total spread or the tails, these are all parameters.
     direction : str
         Difference between the draws and the target, given the other parameters. Possible values are "too high", "too
         low", "too wide", "too narrow", "correlation too weak", "correlation too strong" and "correlation of wrong
@@ -52,7 +52,7 @@ class Finding:
         Strength of the evidence, in standard errors.
     size : float
         Size of the bias in standard units; NaN if it is not known. For independent normal parameters, this is the shift
-        in standard deviations, the relative error of a standard deviation, or the error of a correlation. If parameters
+        in standard deviations, the relative error of a standard deviation, or the error in a correlation. If parameters
         are correlated, the size depends on the other parameters: a shift d of x_j alone has the size d / (1 - R^2),
         where R^2 is the fraction of the variance of x_j that the others explain, and the size is smaller if the others
         are shifted with x_j. For other targets, and for a conditional location or scale, the size is the mean of a
@@ -108,7 +108,7 @@ class Finding:
         Returns
         -------
         dict
-            Strings, finite numbers and lists.
+            The JSON document, which contains strings, finite numbers and lists.
         """
         values = asdict(self) | {"kind": str(self.kind)}
         return {name: in_json(value) for name, value in values.items()}

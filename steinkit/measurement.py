@@ -125,7 +125,7 @@ class Reference(Brief):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         brackets = zip(self.values.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
@@ -235,7 +235,8 @@ class Measurement(Result):
     measure, title : str
         Name of the measure on the command line, and in sentences.
     value, lower, upper : float
-        Value and bracket. For an estimate, both ends are the value, or the value with its margin of error.
+        Value and bracket. For an estimate, the bracket is the value itself or the value plus and minus its margin of
+        error.
     unranked : str
         Reason why samples must not be ranked by the value. It is empty if they may be ranked.
     seconds : dict

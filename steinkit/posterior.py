@@ -68,8 +68,8 @@ class Posterior(Target):
     Raises
     ------
     UsageError
-        If the data are not arrays of the same length. If a function returns the wrong shape, an error is raised on
-        first use.
+        If the data are not arrays of the same length. If a function returns an array of the wrong shape, an error is
+        raised on first use.
 
     Notes
     -----
@@ -223,7 +223,7 @@ class Posterior(Target):
         Raises
         ------
         InputError
-            If a function returns the wrong shape, or if two forms of a function differ.
+            If a function returns an array of the wrong shape, or if two forms of a function differ.
         """
         theta = real_numbers(theta, "parameters")
         dim, self._dim_of_use = len(theta), len(theta)

@@ -81,7 +81,7 @@ class Result(Displayed):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Result(Displayed):
         Returns
         -------
         str
-            A sentence without its final period.
+            A sentence without the final period.
         """
         raise NotImplementedError
 
@@ -136,7 +136,7 @@ class Result(Displayed):
         Returns
         -------
         tuple of Picture
-            The most informative one first.
+            Figures, beginning with the most informative one.
         """
         shown: tuple[Picture, ...] = _served("figures", self)
         return shown

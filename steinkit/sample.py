@@ -47,11 +47,11 @@ class Sample(Displayed):
     names : sequence of str, optional
         Names of the d parameters; ``x1, x2, ...`` by default.
     divergent : array_like of bool, shape (n,), optional
-        True if the Hamiltonian trajectory that ended in the draw diverged.
+        True if the Hamiltonian trajectory that ended at the draw diverged.
     energy : array_like, shape (n,), optional
         Hamiltonian at each draw, in units of the log density; see `steinkit.chains.bfmi`.
     tree_depth : array_like of int, shape (n,), optional
-        Depth of the trajectory tree of NUTS that ended in the draw.
+        Depth of the NUTS trajectory tree that ended at the draw.
     log_q : array_like, shape (n,), optional
         Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. An
         example is the approximation of a variational fit.
@@ -243,7 +243,7 @@ class Sample(Displayed):
         )
 
     def with_columns(self, **columns: Any) -> Sample:
-        """Return the same draws with other weights, scores, names or diagnostics.
+        """Return the same draws with new weights, scores, names or diagnostics.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ def _floats(values: ArrayLike, what: str) -> Floats:
     """Return a copy of real numbers in double precision, or raise InputError."""
     if isinstance(values, Mapping) or hasattr(values, "coords"):
         raise InputError(
-            f"{what} must be an array of real numbers; got {type(values).__name__} with named parts; convert it with "
+            f"{what} must be an array of real numbers; got {type(values).__name__} with named entries; convert it with "
             "as_sample"
         )
     try:

@@ -138,8 +138,8 @@ class ScoredSample:
         Raises
         ------
         UsageError, InputError
-            See `Units.of`. An InputError is also raised if the size of a number in these units is not 0 or between
-            1e-100 and 1e100.
+            See `Units.of`. An InputError is also raised if a nonzero number in these units is not between 1e-100 and
+            1e100 in absolute value.
         """
         assert self.original is None
         chosen = Units.of(units, self.points)

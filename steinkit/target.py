@@ -57,7 +57,7 @@ def require_target(target: object, *, optional: bool = False) -> None:
     Raises
     ------
     UsageError
-        If the argument has another type.
+        If the argument has a different type.
     """
     if not isinstance(target, Target) and not (optional and target is None):
         raise UsageError(
@@ -201,7 +201,7 @@ class Target:
         points : array_like, shape (n, d)
             Points within the bounds.
         draws : ndarray of int, shape (n,), optional
-            Index of each point in a sample, from 0, for error messages.
+            Index of each point in a sample, counted from 0, for error messages.
         names : tuple of str, optional
             Names of the parameters in error messages; by default, the names in the target.
 
@@ -213,8 +213,8 @@ class Target:
         Raises
         ------
         InputError
-            If the points have the wrong dimension or lie outside the support, or if the function returns the wrong
-            shape or a value that is not finite.
+            If the points have the wrong dimension or lie outside the support, or if the function returns an array of
+            the wrong shape or a value that is not finite.
         """
         points = self._points(points)
         if self.bounds is not None:
@@ -249,7 +249,7 @@ class Target:
         UsageError
             If the target has no log density.
         InputError
-            If the points have the wrong dimension, or the function returns a wrong shape.
+            If the points have the wrong dimension, or the function returns an array of the wrong shape.
         """
         if self._log_density is None:
             raise UsageError(f"{self.label} has no log density; pass log_density= to Target")
@@ -264,7 +264,7 @@ class Target:
         points : array_like, shape (n, d)
             The draws.
         draws : ndarray of int, shape (n,), optional
-            Index of each point in a sample, from 0, for error messages.
+            Index of each point in a sample, counted from 0, for error messages.
 
         Returns
         -------
@@ -310,7 +310,7 @@ class Target:
         UsageError
             If the target has no log density.
         InputError
-            If the points have the wrong dimension, or the function returns a wrong shape.
+            If the points have the wrong dimension, or the function returns an array of the wrong shape.
         TimeLimitError
             If the deadline passes.
 
@@ -338,12 +338,12 @@ class Target:
         Returns
         -------
         ndarray, shape (n, d)
-            Rows are finite, or NaN if the proposal must be rejected.
+            Finite rows, or rows of NaN if the proposal must be rejected.
 
         Raises
         ------
         InputError
-            If the points have the wrong dimension, or the function returns a wrong shape.
+            If the points have the wrong dimension, or the function returns an array of the wrong shape.
         TimeLimitError
             If the deadline passes.
         """
@@ -429,7 +429,7 @@ class Target:
         UsageError
             If the target has no sampler.
         InputError
-            If the sampler raises an exception or returns the wrong shape.
+            If the sampler raises an exception or returns an array of the wrong shape.
         """
         if self._sampler is None:
             raise UsageError(f"{self.label} has no sampler; pass sampler= to Target")

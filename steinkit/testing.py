@@ -55,18 +55,18 @@ def assert_draws_from(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or another type that `as_sample` accepts
-        Draws in the order in which they were made, without burn-in.
+        Draws in the order in which they were generated, without burn-in.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is required.
+        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, up to a factor.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target.
     level : float
-        Probability at which the draws of an exact sampler are rejected. The default, 1e-4, suits a test that runs with
-        a new seed every time.
+        Probability at which the draws of an exact sampler are rejected. The default, 1e-4, is suitable for a test that
+        runs with a new seed every time.
     rng : int
         Random seed of the verdict.
 
@@ -218,7 +218,7 @@ class CheckedTarget:
     sd_error : float
         Largest error of the logarithm of a standard deviation.
     failure : str
-        Error of the sampler or of the verdict, or an empty string.
+        Error raised by the sampler or the verdict, or an empty string.
     """
 
     name: str
@@ -309,7 +309,7 @@ def check_sampler(
         attributes ``dim`` and ``bounds``. ``start`` has shape (d,), and ``seed`` is an int. The draws may have any type
         that `steinkit.as_sample` accepts. At least a hundred effective draws, without burn-in, are needed.
     targets : "standard", sequence of str, or mapping of str to StandardTarget
-        All targets of `standard_targets`, the names of some of them, or other targets.
+        "standard" for all targets of `standard_targets`, the names of some of these targets, or other targets.
     level : float
         Probability that an exact sampler is rejected on any of the targets.
     rng : int
@@ -329,7 +329,8 @@ def check_sampler(
 
     Notes
     -----
-    Exceptions of the sampler and draws that cannot be tested are recorded in the result: the target counts as failed.
+    Exceptions raised by the sampler and draws that cannot be tested are recorded in the result, and the target counts
+    as failed.
 
     Examples
     --------

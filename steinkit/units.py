@@ -45,7 +45,7 @@ class Units(Brief):
     centre : ndarray, shape (d,)
         Origin of each parameter, in its raw unit.
     scale : ndarray, shape (d,)
-        Positive unit of each parameter, in its raw unit.
+        Positive scale of each parameter, in its raw unit.
     names : tuple of str
         Names of the parameters.
 
@@ -208,7 +208,7 @@ class Units(Brief):
         Raises
         ------
         InputError
-            If a result is not 0 or between 1e-100 and 1e100 in size.
+            If a nonzero result is not between 1e-100 and 1e100 in absolute value.
         """
         with np.errstate(over="ignore"):
             return finite_in_units((points - self.centre) / self.scale, "draws")
@@ -245,7 +245,7 @@ class Units(Brief):
         Raises
         ------
         InputError
-            If a result is not 0 or between 1e-100 and 1e100 in size.
+            If a nonzero result is not between 1e-100 and 1e100 in absolute value.
         """
         with np.errstate(over="ignore"):
             return finite_in_units(scores * self.scale, "scores")

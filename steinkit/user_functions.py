@@ -30,7 +30,8 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
     Raises
     ------
     RaisedError
-        If the function raises an exception. The message contains its type, position and message.
+        If the function raises an exception. The error message contains the type, the position and the text of the
+        exception.
     InputError
         If numbers in the result are masked or complex.
     """
@@ -70,7 +71,7 @@ def call_checked(function: Vectorised, points: Floats, shape: tuple[int, ...], w
     Raises
     ------
     InputError
-        If the function raises an exception, or returns a different shape or numbers that are not real.
+        If the function raises an exception, or returns an array with a different shape or numbers that are not real.
     """
     values = numbers_from(lambda: function(points.copy()), what, f"the values of {what}")
     if values.shape != shape:
@@ -104,7 +105,7 @@ def call_where_defined(function: Vectorised, points: Floats, row: tuple[int, ...
     Raises
     ------
     InputError
-        If the function returns a different shape or numbers that are not real.
+        If the function returns an array with a different shape or numbers that are not real.
     TimeLimitError
         If the deadline passes.
     """

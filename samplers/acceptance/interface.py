@@ -42,7 +42,7 @@ class Stage(NamedTuple):
     size : int
         Number of data points N.
     number : int
-        Number of the stage within the test, from 0.
+        Number of the stage within the test, counted from 0.
     seen : int
         Number of data points b read so far, each counted once.
     mean, variance : float
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
     offset, temperature : float
         Offset and temperature T in the formula for Delta.
     level : float
-        Threshold of Delta, from `AcceptanceTest.level`.
+        Threshold for Delta, from `AcceptanceTest.level`.
     normal : float
         Standard normal random number of the step, used by some tests.
     bound : float
@@ -79,7 +79,7 @@ class Decision(NamedTuple):
     decided, accepted : bool
         The field ``accepted`` is valid only if ``decided`` is True.
     next_size : int
-        Number of data points in the next stage if the test is not decided. At most N are read in total.
+        Number of data points in the next stage if the test is not decided. At most N data points are read in total.
     diagnostics : dict of str to float
         Values of the quantities named in `AcceptanceTest.diagnostics`.
     """
@@ -358,7 +358,7 @@ class BarkerTest(_ExactTest):
         Returns
         -------
         ndarray
-            Thresholds of Delta, in an array of the same shape.
+            Thresholds for Delta, in an array of the same shape.
         """
         return np.log(uniforms) - np.log1p(-uniforms)
 

@@ -227,8 +227,8 @@ def _least_squares(sigma: float) -> Correction:
 def _grid(sigma: float, refinement: int) -> tuple[Floats, Floats]:
     """Return atoms y_j >= 0 and points x > 0 on a finer grid.
 
-    Convolving atoms at spacing h with a normal distribution leaves ripples of size exp(-2 pi^2 sigma^2 / h^2). For h =
-    sigma, these ripples have a size of 3e-9.
+    Convolving atoms spaced h apart with a normal distribution leaves ripples of size exp(-2 pi^2 sigma^2 / h^2). These
+    ripples have a size of 3e-9 for h = sigma.
     """
     count = round(_LARGEST_ATOM / min(_SPACING, sigma))
     beyond = math.ceil(count * _TAIL * sigma / _LARGEST_ATOM)
@@ -386,7 +386,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         Returns
         -------
         ndarray
-            Thresholds of Delta, in an array of the same shape.
+            Thresholds for Delta, in an array of the same shape.
         """
         return -correction_distribution(self.sigma).sample(uniforms)
 
@@ -401,6 +401,6 @@ class MinibatchBarkerTest(AcceptanceTest):
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m more data points.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m.
         """
         return Decision(*minibatch_barker(stage, self.sigma, self.first_batch(stage.size)))

@@ -364,7 +364,7 @@ class AusterityTest(SequentialTest):
         Returns
         -------
         interface.Decision
-            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m more data points.
+            ``decided``, ``accepted`` (valid only if decided), and ``next_size``, which is m.
         """
         at_end = stage.seen == stage.size
         threshold = 0.0 if at_end else self.thresholds(stage.size)[stage.number]
@@ -381,8 +381,8 @@ class AusterityTest(SequentialTest):
         Returns
         -------
         ndarray, shape (ceil(N / m) - 1,)
-            The thresholds in standard errors of the mean. For stages that cannot decide, they are about 1e150 in place
-            of infinity.
+            The thresholds in standard errors of the mean. For stages that cannot reach a decision, the thresholds are
+            about 1e150 instead of infinity.
         """
         return _thresholds(self.epsilon, self.alpha, self.first_batch(size), size)
 
@@ -434,7 +434,7 @@ class ConcentrationTest(SequentialTest):
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
-        Bound C of |log p(x_i | theta') - log p(x_i | theta)| over all data points and moves. The value "oracle" scans
+        Bound C on |log p(x_i | theta') - log p(x_i | theta)| over all data points and moves. The value "oracle" scans
         all the data at each step for the smallest valid bound. The diagnostic ``oracle_cost`` reports the cost of the
         scans.
     factor : float, default 2.0
@@ -499,7 +499,7 @@ class ConcentrationTest(SequentialTest):
         Returns
         -------
         ndarray, shape (n,)
-            Bounds of |l_i|, per move.
+            Bounds on |l_i|, one per move.
         """
         if self.constant_bound is not None:
             return np.full(len(moves.states), self.constant_bound)

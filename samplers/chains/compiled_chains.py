@@ -192,7 +192,7 @@ class MetropolisChains(CompiledChains):
         super()._run_all(states)
 
     def begin(self, k: int) -> None:
-        """Set a chain's random number generators and its initial terms."""
+        """Set the random number generators and the initial terms of a chain."""
         record, vectors, seed = self.record, self.vectors, self.options.seeds[k]
         record["log_prior"], record["log_likelihood"] = self.log_prior[k], self.likelihoods[k]
         if self.drift == kernels.Drift.ALL_DATA:
@@ -235,9 +235,8 @@ class LangevinChains(CompiledChains):
 
     Parameters
     ----------
-    Posterior with terms of the type `kernels.Terms`.
     model : models.PosteriorModel
-        kernels.Terms of the posterior.
+        Posterior with terms of the type `kernels.Terms`.
     options : RunOptions
         Options of the run.
     recorder : Recorder
@@ -247,7 +246,7 @@ class LangevinChains(CompiledChains):
     temperature : float
         Temperature T, which divides the log likelihood.
     step_sizes : callable, (n,) -> (n,)
-        Sizes of the steps with given numbers, from 0.
+        Function that maps step numbers, counted from 0, to step sizes.
     mode : Mode, optional
         Mode for control variates.
     step_cost, before : int

@@ -382,7 +382,7 @@ class CustomProposal(Proposal):
         Raises
         ------
         InputError
-            If a result has another shape.
+            If a result has a different shape.
         """
         proposals = real_numbers(self.move(states.copy(), noise), "proposals").copy()
         if proposals.shape != states.shape:

@@ -226,7 +226,7 @@ def start_states(target: Target, start: Any, chains: int) -> Floats:
     Raises
     ------
     UsageError
-        If the dimension is unknown, or if start has another shape or a non-finite value.
+        If the dimension is unknown, or if start has the wrong shape or a non-finite value.
     """
     if start is None:
         if target.dim is None:

@@ -5,8 +5,8 @@ can be computed separately. The key of an order is a random number generated fro
 mapped to the random integer floor(h m / 2^64) in 0, ..., m - 1. The bias of this integer is at most m / 2^64.
 
 Small data sets are shuffled in place (Durstenfeld 1964). For p = 0, 1, ..., position p is swapped with a random
-position in p, ..., N - 1. All orders are equally likely, whatever the initial order. Only the positions that are read
-are shuffled.
+position in p, ..., N - 1. All orders are equally likely, regardless of the initial order. Only the positions that are
+read are shuffled.
 
 For large data sets, one list per chain would require too much memory. In this case, the orders are computed by the
 following method. A position p < side^2 is written as two digits, p = left side + right. Random functions f_1, ..., f_6,
@@ -106,7 +106,7 @@ def next_rows(
     number : int
         Number of the order.
     place : int
-        Index of the first position to read.
+        First position to read.
     size : int
         N, at most 2^31.
     found : ndarray of int, shape (n,)

@@ -134,7 +134,7 @@ class Seen:
     Parameters
     ----------
     chain, step : ndarray of int, shape (n,)
-        Numbers of the chains and of their steps.
+        Chain numbers and step numbers.
     states, proposed : ndarray, shape (n, d)
         Current and proposed states.
     """
@@ -164,7 +164,7 @@ class MinibatchReader:
         self.close = self._walk.close
 
     def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:
-        """Read data for these tests in slices until each test has read its stage size."""
+        """Read data for these tests until each test has read all data of its stage."""
         while (lacking := sizes > seen.count[rows]).any():
             rows, sizes = rows[lacking], sizes[lacking]
             slices = np.minimum(sizes - seen.count[rows], self._longest)

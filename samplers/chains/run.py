@@ -65,7 +65,8 @@ def run_chains(
     UsageError
         If an option is out of range, if the budget is too small for one step, or if it ends before the first draw.
     InputError
-        If a function of the target returns an invalid shape or NaN, or if a state is not finite.
+        If a function of the target returns an array that has an invalid shape or contains NaN, or if a state is not
+        finite.
     """
     _require(proposal, "proposal", "propose", "RandomWalk(0.1)")
     _require(test, "test", "decide", "MetropolisTest()")

@@ -77,7 +77,7 @@ def from_emcee(
         If ``sampler`` is not an EnsembleSampler, or if `discard` or `thin` is not a whole number.
     InputError
         If the sampler has not run, if its function does not reproduce the stored log densities, if the support ends
-        next to the draws without bounds, or if `score` is not the gradient of the log density.
+        next to the draws and no bounds are given, or if `score` is not the gradient of the log density.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
 
 def _without_blobs(value: Any) -> float:
-    """Return the log density in a function value, and discard any blobs."""
+    """Extract the log density from a function value, discarding any blobs."""
     return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
@@ -138,7 +138,7 @@ def _require_same(log_density: Callable[[Floats], Floats], points: Floats, store
 
 
 def _require_bounds(target: Target, sample: Sample) -> None:
-    """Raise InputError if the support ends near the draws without bounds."""
+    """Raise InputError if the support ends near the draws and has no bounds."""
     points, found = sample.points, list[str]()
     limits = np.tile([-np.inf, np.inf], (sample.dim, 1)) if target.bounds is None else target.bounds
     for column, scale in enumerate(points.std(axis=0)):

@@ -44,11 +44,12 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         The model, with the handlers that were used for sampling. If the model is None, the scores are the gradients
         stored by the sampler, and the target is known only at the draws. In this case, no site may be transformed.
     draws : numpyro.infer.MCMC, draws by name, or tuple (guide, params, draws)
-        Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, with labels, or a dict of arrays
-        (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are ignored. The
-        draws may have single precision, which is the NumPyro default. The score is computed in double precision.
-        For draws of a guide with parameters ``params``, as in ``(guide, result.params, guide.sample_posterior(...))``,
-        the sample contains the log density of the guide, and `verdict` computes the Pareto k.
+        Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, which has labels, or a dict of
+        arrays (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are
+        ignored. The draws may have single precision, which is the NumPyro default. The score is computed in double
+        precision. For draws of a guide with parameters ``params``, as in ``(guide, result.params,
+        guide.sample_posterior(...))``, the sample contains the log density of the guide, and `verdict` computes the
+        Pareto k.
     *args, **kwargs
         Arguments of the model.
 
@@ -61,9 +62,9 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     Raises
     ------
     InputError
-        If the model has discrete latent sites, including enumerated ones, or if the draws of a site are missing, have
-        another shape or lie outside the support. Without a model, also if no gradients were stored or a site was
-        transformed.
+        If the model has discrete latent sites, including enumerated ones, or if the draws of a site are missing, have a
+        different shape or lie outside the support. Without a model, this error is also raised if no gradients were
+        stored or a site was transformed.
     MissingDependencyError
         If NumPyro is not installed (``pip install -e '.[numpyro]'``).
 
@@ -71,7 +72,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     -----
     SteinkitWarning
         If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that do not match the model. The draws
-        may belong to another model or other data.
+        may belong to a different model or different data.
 
     Examples
     --------
@@ -465,9 +466,9 @@ def from_blackjax(
     Raises
     ------
     InputError
-        If the states have other leading axes, if the positions are integers, if the score is not the gradient of the
-        log density, or if there is no log density and the states contain no gradients, or gradients with an incorrect
-        sign or scale.
+        If the states have different leading axes, if the positions are integers, if the score is not the gradient of
+        the log density, or if there is no log density and the states contain no gradients, or gradients with an
+        incorrect sign or scale.
     UsageError
         If ``dims`` is not valid.
     MissingDependencyError
@@ -476,7 +477,7 @@ def from_blackjax(
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states do not match ``logdensity``. The draws may belong to another density.
+        If the gradients in the states do not match ``logdensity``. The draws may belong to a different density.
 
     Examples
     --------

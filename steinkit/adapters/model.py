@@ -4,9 +4,10 @@ Let theta have density p, and let x = f(theta) be the transform defined by the m
 space is given by log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
 
 Stored gradients are checked without a model. Let s be the score of the distribution of the draws. By Stein's identity,
-E (x_j - E x_j) s_j = -1 in any coordinate system and units. Gradients with the opposite sign give a value of about 1.
-Stored log densities are compared with the gradients using the equation log p(y) - log p(x) = <s(x) + s(y), y - x> / 2
-for neighboring draws x and y. The equation is exact for a Gaussian target and any distribution of the draws.
+E (x_j - E x_j) s_j = -1 in any coordinate system and in any units. Gradients with the opposite sign give a value of
+about 1. Stored log densities are compared with the gradients using the equation
+log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for neighboring draws x and y. The equation is exact for a Gaussian
+target and any distribution of the draws.
 """
 
 from __future__ import annotations
@@ -158,16 +159,16 @@ class Model:
         ----------
         draws : object with draws of every free parameter, by name
             Draws in a form that `as_sample` accepts. Other quantities are ignored. Labels, weights and costs are kept.
-            If the draws are a `Sample` with the names of the unconstrained coordinates, such as one that `steinkit
-            repair` wrote, they are not transformed.
+            If the draws are a `Sample` with the names of the unconstrained coordinates, such as a sample written by
+            `steinkit repair`, they are not transformed.
         dims : sequence of str, optional
             Leading axes of a dict of arrays. See `as_sample`.
 
         Raises
         ------
         InputError
-            If a parameter has no draws, draws of another shape, or draws with other labels, or if a draw is outside the
-            support of the model.
+            If a parameter has no draws, draws of a different shape, or draws with different labels, or if a draw is
+            outside the support of the model.
         """
         if isinstance(draws, Sample) and sorted(draws.names) == sorted(self.names):
             return draws if draws.names == self.names else draws.select(self.names)
@@ -212,7 +213,7 @@ class Model:
         if variable.shape != parameter.shape:
             raise InputError(
                 f"expected draws of {name} with shape {parameter.shape} of {self.label}, got shape {variable.shape}; "
-                "they may belong to another model or other data"
+                "they may belong to a different model or different data"
             )
         numbered = variable.is_numbered and not variable.has_labels(parameter.labels or ())
         if name in given.unlabelled:
@@ -254,7 +255,7 @@ class Model:
                 raise InputError(
                     f"draw {row + 1} of {each.name}, {draws[row].tolist()}, is outside the support of the model "
                     f"({each.space}): the transform and its inverse give {returned[row].tolist()} "
-                    f"({int(outside.sum())} such draws); draws may be rounded, or belong to another model"
+                    f"({int(outside.sum())} such draws); draws may be rounded, or belong to a different model"
                 )
 
 
@@ -326,7 +327,7 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
     Returns
     -------
     Target, Sample
-        The target raises InputError at other points. The target has no log density.
+        The target raises InputError at points other than the draws. The target has no log density.
 
     Raises
     ------
@@ -388,7 +389,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     message = (
         f"the stored gradients do not match {target.label}: at draw {places[row] + 1}, coordinate "
         f"{sample.names[column]!r}, the sampler stored {found[row, column]:.6g} and the score is "
-        f"{score[row, column]:.6g}. The draws belong to a density with other priors or other data; "
+        f"{score[row, column]:.6g}. The draws belong to a density with different priors or data; "
         f"{remedy or 'check the model and its data'}"
     )
     if remedy:
@@ -456,7 +457,7 @@ def _against_log_density(points: Floats, scores: Floats, log_density: Floats) ->
     mass = np.cumsum(np.abs(predicted[order]))
     ratio = float((found[order] / predicted[order])[np.searchsorted(mass, 0.5 * mass[-1])])
     if not 1.0 / _FACTOR < ratio < _FACTOR:
-        remedy = "negate them" if -_FACTOR < ratio < -1.0 / _FACTOR else "check the parameters that they belong to"
+        remedy = "negate them" if -_FACTOR < ratio < -1.0 / _FACTOR else "check their parameterization"
         raise InputError(
             f"the stored gradients do not match the stored log densities, which change {ratio:.3g} times as much "
             f"between neighboring draws as the gradients predict; {remedy}"

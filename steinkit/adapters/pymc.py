@@ -64,16 +64,16 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
         Result of `pymc.fit` that generated the draws. The sample then contains the log density of the approximation,
         and `verdict` computes the Pareto k.
     mode : optional
-        Mode of PyTensor. By default, NumPy evaluates the graph, vectorized over draws, after one or two seconds of
-        compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``) compile for half
-        a minute. They are useful if one evaluation of the score takes milliseconds.
+        PyTensor compilation mode. By default, NumPy evaluates the graph, vectorized over draws, after one or two
+        seconds of compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``)
+        compile for half a minute. They are useful if one evaluation of the score takes milliseconds.
 
     Returns
     -------
     Target
         The target is a `Posterior` if all observed variables have the same length N along the first axis of their log
         density. All other terms, including potentials, form the prior. Evaluating a batch takes as long as evaluating
-        all the data. In other cases, the target is a `Target`. A variable without transform keeps its bounds.
+        all the data. In other cases, the target is a `Target`. A variable without a transform keeps its bounds.
     Sample
         Draws of the unconstrained variables, named by the coordinates of the model, such as ``mu``, ``log tau`` and
         ``theta[Choate]``. Deterministic variables are ignored.
@@ -82,7 +82,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     ------
     InputError
         If the model has discrete variables, if its density is random (`pymc.Minibatch`), in single precision or without
-        gradient, or if the draws of a parameter are missing or have other shapes or labels.
+        a gradient, or if the draws of a parameter are missing or have different shapes or labels.
     MissingDependencyError
         If PyMC is not installed (``pip install -e '.[pymc]'``).
 
@@ -108,8 +108,8 @@ def _log_q(approximation: Any, model: Any, points: Floats) -> Floats:
     """
     if not all(hasattr(approximation, name) for name in ("mean", "cov", "ordering")) or not approximation.has_logq:
         raise InputError(
-            f"expected a mean-field or full-rank approximation of pymc.fit, got {type(approximation).__name__}; pass "
-            "the log density of others as log_q= of the verdict"
+            f"expected a mean-field or full-rank approximation of pymc.fit, got {type(approximation).__name__}; for "
+            "other approximations, pass the log density to verdict as log_q="
         )
     places = {name: np.arange(points.shape[1])[place] for name, place, *_ in approximation.ordering.values()}
     order = np.concatenate([places[model.rvs_to_values[rv].name] for rv in model.free_RVs])
@@ -568,8 +568,8 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     Raises
     ------
     InputError
-        If the draws or gradients were not stored, if they belong to another model, or if they do not match the stored
-        log densities.
+        If the draws or gradients were not stored, if they belong to a different model, or if they do not match the
+        stored log densities.
     UsageError
         If ``trace`` is not an InferenceData or DataTree.
 
@@ -605,7 +605,7 @@ def _of_model(
     if sorted(wanted) != sorted(stored):
         missing = [label for label in wanted if label not in stored] or [x for x in stored if x not in wanted]
         raise InputError(
-            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}; only one of them contains "
+            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}; only one of the two has "
             f"{missing[0]!r}; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]

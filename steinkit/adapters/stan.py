@@ -1,7 +1,7 @@
 """Conversion of BridgeStan models, PyStan 3 fits and CmdStan files.
 
 A PyStan fit contains Stan's diagnostic output, which includes the unconstrained draws and gradients. These gradients
-are the scores at the draws, so no model is required. Each call of `grad_log_prob` in PyStan starts an HTTP server and
+are the scores at the draws, so no model is required. Each call to `grad_log_prob` in PyStan starts an HTTP server and
 takes 13 ms. If `model` is given, the compiled module is called directly, which takes 0.07 ms for 20 parameters.
 
 With ``output diagnostic_file=FILE``, CmdStan writes the unconstrained draws and the gradients used by the sampler. The
@@ -71,7 +71,7 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     Raises
     ------
     InputError
-        If a parameter has no draws, draws of another shape, or draws that violate its constraints.
+        If a parameter has no draws, draws of a different shape, or draws that violate its constraints.
     UsageError
         If the model lacks one of these methods.
 
@@ -153,8 +153,8 @@ def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -
             rows.append(as_floats(model.param_unconstrain(vector)).copy())
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"Stan rejects draw {k + 1}: {error}. The draws may belong to another model, or be rounded; CmdStan "
-                "writes all digits with sig_figs=18"
+                f"Stan rejects draw {k + 1}: {error}. The draws may belong to a different model, or be rounded; "
+                "CmdStan writes all digits with sig_figs=18"
             ) from None
     return np.array(rows)[:, found.order]
 
@@ -212,8 +212,8 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
         order.append(own[first])
     if blocks:
         raise InputError(
-            f"expected names of one program, got unconstrained coordinates of {', '.join(blocks)} without such a "
-            "parameter"
+            "expected entries and coordinates of the same parameters, got coordinates of "
+            f"{', '.join(blocks)} without entries"
         )
     return StanParameters(tuple(parameters), labels, columns, np.concatenate(order))
 

@@ -40,7 +40,7 @@ def from_torch(
     Parameters
     ----------
     log_density : callable, or distribution of torch.distributions
-        Function that returns the log density, up to a constant, of a point in the form of one of the draws, or n values
+        Function that returns the log density, up to a constant, of a point with the structure of one draw, or n values
         for n points. If both interpretations are possible, it is treated as a function of one point. The function is
         evaluated in double precision on the device of the draws.
     draws : tensor, or dict of str to tensor

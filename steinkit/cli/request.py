@@ -79,7 +79,7 @@ class NamedTarget:
     Parameters
     ----------
     given : mapping
-        Options of the command line by name. These are "target", "target_options" (``-p``), "no_check", "columns",
+        Command-line options by name. These are "target", "target_options" (``-p``), "no_check", "columns",
         "weights", "log_q", "group" and "file_format". All options except the first may be missing.
     """
 
@@ -169,7 +169,7 @@ class Request(NamedTarget):
     ----------
     files : tuple of str
     given : mapping
-        Options of the command line by name.
+        Command-line options by name.
 
     Raises
     ------

@@ -121,7 +121,7 @@ def options_given(sampler: Sampler, settings: Options) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If the sampler does not have one of them, or if a required option is missing.
+        If the sampler does not support one of the options, or if a required option is missing.
     """
     # The value of a missing option is False for a flag, () for a repeatable option, and None otherwise. The value 0
     # is valid.

@@ -24,7 +24,7 @@ _COLUMNS = 80  # default width, used if the terminal does not report a width
 def require_places(source: str, json_file: str | None, figure_file: str | None) -> None:
     """Check that output files can be written and are not input files."""
     if json_file:
-        require_place("-o", json_file, source, "print JSON there with --json")
+        require_place("-o", json_file, source, "use --json to print JSON")
     if figure_file:
         require_place("--plot", figure_file, source, "choose a .png, .pdf or .svg file")
         if not is_device(figure_file) and Path(figure_file).suffix.lower() not in _FIGURES:
@@ -47,7 +47,7 @@ def require_place(option: str, path: str, source: str, remedy: str) -> None:
 
 
 def is_device(path: str) -> bool:
-    """Return True if a path is a device or a pipe, whatever its extension."""
+    """Return True if a path is a device or a pipe, regardless of its extension."""
     return Path(path).exists() and not Path(path).is_file()
 
 

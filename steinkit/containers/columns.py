@@ -10,7 +10,7 @@ The R packages posterior, cmdstanr and tidybayes number the draws in the columns
 are described in `programs`.
 
 A column with a name such as ``w`` or ``logwt`` is an error unless the user states whether it contains the weights. This
-prevents weights from being ignored unnoticed.
+prevents weights from being silently ignored.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Selection:
     columns : sequence of str, optional
         Coordinates to keep, in this order. By default, all coordinates are kept.
     weights : str, optional
-        Name of the column with the weights, or "none". By default, a column with the reserved name.
+        Name of the column with the weights, or "none". By default, the column with the reserved name is used.
     is_joined : bool
         True if several tables are joined into one sample. Log weights are then rejected because they are scaled
         separately in each table.
@@ -154,7 +154,7 @@ def lay_out(
     selection : Selection
     meanings : dict of str to str, optional
         Columns that are not coordinates. The values are the corresponding attributes of `Sample`, or "" for columns to
-        ignore. By default, the reserved names and the columns that samplers add.
+        ignore. The default is the reserved names and the columns that samplers add.
     ignored : collection of str, optional
         Additional columns that are ignored unless they are selected.
     kind : str, optional

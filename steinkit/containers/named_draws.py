@@ -59,7 +59,7 @@ class Variable:
 
     @property
     def is_numbered(self) -> bool:
-        """True if the labels of all axes count from 0, or all count from 1."""
+        """True if the labels of all axes are numbered from 0, or all from 1."""
         return self.labels in (positions(self.shape), positions(self.shape, 1))
 
     def has_labels(self, labels: Labels) -> bool:
@@ -79,7 +79,7 @@ class Variable:
             if sorted(own) != sorted(wanted):
                 raise InputError(
                     f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, but the model has "
-                    f"{listed(wanted)}; only one of them has {min({*own} ^ {*wanted})!r}"
+                    f"{listed(wanted)}; only one of the two has {min({*own} ^ {*wanted})!r}"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)

@@ -207,7 +207,7 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
     ----------
     sampler : emcee.EnsembleSampler or a backend of it
     names : sequence of str, optional
-        Names of the coordinates. By default, the names that the sampler defines.
+        Names of the coordinates. By default, the names defined by the sampler are used.
     **kept
         The arguments ``discard`` and ``thin`` of `get_chain`.
 

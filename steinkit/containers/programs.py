@@ -96,7 +96,7 @@ _PROGRAMS = (
 
 
 def key(name: str) -> str:
-    """Return a name in lower case without dots, underscores or blanks."""
+    """Return a name in lower case without dots, underscores or spaces."""
     return re.sub(r"[._ ]", "", name).lower()
 
 

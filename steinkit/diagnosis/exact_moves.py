@@ -386,9 +386,9 @@ class ExactRun:
     Attributes
     ----------
     climb : float
-        Change of the mean log density during the last call of `move`, in standard errors.
+        Change in the mean log density during the last call of `move`, in standard errors.
     gradients : int
-        Number of gradients per draw so far, without those for tuning the step size.
+        Number of gradients per draw so far, excluding those used to tune the step size.
 
     Raises
     ------

@@ -4,7 +4,7 @@ Three of the tests distinguish individual coordinates and contribute findings. T
 scale and correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported
 only if its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported,
 additional moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a
-finding about a moment replaces a finding about a shape if the evidence is similar.
+finding about a moment replaces a finding about a shape if the evidence is similarly strong.
 
 Moments describe a coordinate conditional on the others because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are
@@ -311,7 +311,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
 
 
 def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
-    """Return scores, with shape (k, n), minus the parts explained by one of them.
+    """Return scores of shape (k, n) minus the parts explained by one score.
 
     The residual of the score with index `cause` is zero.
     """
@@ -345,7 +345,7 @@ def shape_findings(
     bounded : BoundedMoments
     sliced : SlicedSteinTest
     standardised : Draws
-        Draws in these units.
+        Draws in standard units.
     units : Units
         Standard deviations of the draws.
     limits : ndarray, shape (d, 2), optional
@@ -427,7 +427,7 @@ class MisplacedMass(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Ends of the interval; one of them may be infinite.
+        Ends of the interval; one end may be infinite.
     excess : float
         Fraction of the draws in the interval minus the target's probability of the interval.
     """

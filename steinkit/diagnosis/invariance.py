@@ -100,7 +100,7 @@ class InvarianceTest(Result):
     reason : str
         Reason why the test was not possible; empty if it was.
     z : float
-        Largest change of the mean of a function, in standard errors.
+        Largest change in the mean of a function, in standard errors.
     finding : Finding or None
         The finding that corresponds to the function with the smallest p-value.
     draws : int
@@ -114,11 +114,11 @@ class InvarianceTest(Result):
     edge : float
         Fraction of small moves within the bounds that end at a point with zero density.
     drift : Drift or None
-        Changes of means and standard deviations under the Markov kernel.
+        Changes in means and standard deviations under the Markov kernel.
     warnings : tuple of str
-        Statements on draws that the test did not use.
+        Notes on draws that the test did not use.
     is_slow : bool
-        True if the log density is too slow for all draws. The verdict then makes no exact run.
+        True if the log density is too slow for all draws. The verdict then omits the short exact run.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class InvarianceTest(Result):
         Returns
         -------
         str
-            A sentence without its full stop.
+            A sentence without the final period.
         """
         if self.p is None:
             return f"Invariance was not tested: {self.reason}"
@@ -178,7 +178,7 @@ class InvarianceTest(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         names = ("p", "reason", "draws", "transitions", "evaluations", "edge", "z", "acceptance", "warnings")
         return {"measure": "invariance", **{name: in_json(getattr(self, name)) for name in names}}
@@ -201,16 +201,16 @@ def invariance_test(
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Draws in the order in which they were generated.
     target : Target
         A target with a log density or a score function. Without a log density, its changes are computed by integrating
         the score along the moves.
     weights : array_like, shape (n,), optional
-        Weights of the draws, up to a factor.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default. The log density is -inf beyond any other edge of the
-        support.
+        Bounds of the support. The default is the bounds of the target. The log density is -inf beyond any other edge of
+        the support.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
@@ -227,14 +227,14 @@ def invariance_test(
     UsageError, InputError
         If the shapes of draws, weights and bounds do not match the target, or a value is not valid.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----
-    The test moves at most 50,000 / d draws of d coordinates, or 1,000 draws if this number is larger. These draws are
-    spread evenly over the sample. If evaluating the density for all of them would take longer than ten seconds (or half
-    of `max_seconds`), only every second, fourth, ... draw is moved, and a warning reports this. Only in this case does
-    the result depend on the speed of the machine.
+    The test moves at most max(50,000 / d, 1,000) draws of d coordinates. These draws are spread evenly over the sample.
+    If evaluating the density for all of them would take longer than ten seconds (or half of `max_seconds`), only every
+    second, fourth, ... draw is moved, and a warning reports this. Only in this case does the result depend on the speed
+    of the machine.
 
     References
     ----------

@@ -32,7 +32,7 @@ class MissedMode:
     Attributes
     ----------
     chain : int
-        Number of the chain that visited the mode.
+        Index of the chain that visited the mode.
     place : dict of str to float
         The draw of that chain with the largest density.
     draws, of : int

@@ -65,7 +65,9 @@ _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0
 """Shares of the level for additional tests. The main tests reject less often than their shares of the level allow."""
 
 _EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
-_NO_RUN = "the verdict did not make a short exact run because the log density is slow to evaluate; `estimate_bias` does"
+_NO_RUN = (
+    "the verdict omitted the short exact run because the log density is slow to evaluate; `estimate_bias` performs it"
+)
 _MOST_LOOKS = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
 
@@ -93,30 +95,30 @@ def verdict(
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
-        Draws in the order in which they were made, without burn-in.
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
+        Draws in the order in which they were generated, without burn-in.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is required.
+        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor. If weights are given, the kernel test is omitted, and a warning
         states the assumed order of the draws.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default.
+        Bounds of the support. The default is the bounds of the target.
     log_q : array_like, shape (n,), or str, optional
         Log density of the approximation that generated the draws, up to a constant, in the coordinates of the draws, or
-        the name of the column that contains it. The default is `Sample.log_q`. With a log density of the target, it
+        the name of the column that contains it. The default is `Sample.log_q`. If the target has a log density, `log_q`
         yields the Pareto k of importance sampling and reweighted moments (`Verdict.importance`).
     level : float
-        Draws are rejected if the p-value is at most `level`. The default is .01.
+        Draws are rejected if the p-value is at most `level`. The default is 0.01.
     matters : float, optional
         Also test whether the bias of a location, spread or dependence exceeds this size, in standard units.
         `Finding.size` defines the size.
     looks : int
         Number of times that a growing run is tested if it is stopped at the first rejection. The p-values are
-        multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at the
-        level .05 reject 15 % of exact runs.
+        multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at
+        level 0.05 reject 15 % of exact runs.
     score_batch : int, optional
         Number of data points per draw from which the scores of a `Posterior` are estimated, as in `stochastic_scores`.
         The log density is not evaluated, so the mode weights are not tested.
@@ -136,7 +138,7 @@ def verdict(
         As for `moment_stein_discrepancy` and `sliced_stein_test`, and for `stochastic_scores` if `score_batch` is
         given; or if `level`, `matters` or `looks` is out of range.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----
@@ -274,7 +276,7 @@ def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
         return ()
     which = "column" if len(names) == 1 else "columns"
     return (
-        f"all values of {which} {listed(names)} are positive; the target lives on the real line. If the "
+        f"all values of {which} {listed(names)} are positive, but the target has no bounds. If the "
         "draws are constrained, pass unconstrained draws, or state the support with bounds= (--bounds)",
     )
 
@@ -360,7 +362,7 @@ def _bias(
     """Return the estimated biases, or a warning that explains why they are missing.
 
     If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws,
-    because a short exact run is made only for them, and only if the log density can be evaluated quickly.
+    because a short exact run is performed only for them, and only if the log density can be evaluated quickly.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow

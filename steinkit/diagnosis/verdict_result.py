@@ -134,8 +134,8 @@ class Verdict(Result):
         size does not reflect bias.
     effective_draws : float
         Number of draws divided by the autocorrelation time of the functions that the tests use. If division by the
-        autocorrelation time of the slowest mixing direction yields fewer than thirty, the latter number is used. For
-        weighted draws, Kish's effective sample size.
+        autocorrelation time of the slowest mixing direction yields fewer than thirty, that number is used. For weighted
+        draws, this is Kish's effective sample size.
     enough_draws : bool
         True if there are at least a hundred effective draws. With fewer effective draws, exact samples would be
         rejected too often.
@@ -147,14 +147,14 @@ class Verdict(Result):
         Smallest energy Bayesian fraction of missing information of the chains; None if the sample has no energies.
     findings : tuple of Finding
         Problems of rejected draws, in descending order of evidence. Empty if only the kernel test, the joint test of
-        all pairs or the test of mode weights rejects.
+        all pairs or the test of mode weights rejects the draws.
     burn_in : float or None
         p-value of the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
         all tests except the kernel test. None otherwise, and for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
-        p-value of the hypothesis that no moment is biased by more than `matters`, multiplied by `looks`, at most 1.
+        p-value for the hypothesis that no moment is biased by more than `matters`, multiplied by `looks`, at most 1.
     moments : MomentSteinDiscrepancy
         Result of the test of moments.
     bounded : BoundedMoments
@@ -362,7 +362,7 @@ class Verdict(Result):
         Returns
         -------
         str
-            A sentence without its full stop.
+            A sentence without the final period.
         """
         first = self._head[0].removesuffix(".")
         return f"{first}: {self._worst}" if self.is_biased and self.burn_in is None else first
@@ -487,7 +487,7 @@ class Verdict(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
         after = (
@@ -548,7 +548,7 @@ class Verdict(Result):
 
     @property
     def _worst(self) -> str:
-        """Text with the strongest findings, or else with the test that rejects."""
+        """Text with the strongest findings, or with the test that rejects the draws."""
         if self.decided_by == "modes" and self.modes is not None:
             return "; and ".join([self.modes.clause, *(each.evidence for each in self.findings[:1])])
         if self.findings:

@@ -153,7 +153,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
 
 
 def _centre(points: Floats, draws: Draws) -> None:
-    """Subtract from each half of the draws the medians of the other half."""
+    """Subtract the medians of the other half from each half of the draws."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
         points[:, half] -= centre[:, None]
@@ -169,7 +169,7 @@ def _medians(points: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """Draw weights and, for each coordinate, centered points, drift and diffusion."""
+    """Weights, and the centered points, drift and diffusion of each coordinate."""
 
     centred: Floats
     drift: Floats

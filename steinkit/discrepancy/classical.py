@@ -36,7 +36,7 @@ class ClassicalSteinDiscrepancy(Measured):
     Attributes
     ----------
     lower, upper : float
-        Proved bounds of the discrepancy, in `units`.
+        Proved bounds on the discrepancy, in `units`.
     g, grad_g : ndarray, shape (n,)
         Values and derivatives, in raw units, of a Stein function that attains `lower`.
     sample : DistinctSample
@@ -46,7 +46,7 @@ class ClassicalSteinDiscrepancy(Measured):
     units : Units
         Units of the bracket and the Stein factors.
     stein_factors : tuple of float
-        Bounds (c1, c2, c3) of g, of its derivative, and of the Lipschitz constant of the derivative.
+        Bounds (c1, c2, c3) on g, on its derivative, and on the Lipschitz constant of the derivative.
     tolerance : float
         Requested relative width of the bracket.
     seconds : dict of str to float
@@ -117,7 +117,7 @@ def classical_stein_discrepancy(
     scores : array_like, shape (n,) or (n, 1), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (2,) or (1, 2), optional
         Lower and upper bound of the support. The default is the bounds of the target.
     units : {"raw", "own"}, array_like of shape (1,), Units or mapping, default "raw"
@@ -125,7 +125,7 @@ def classical_stein_discrepancy(
         the draws ("own"), or a given scale, as an array or by name, ``{"scale": {...}}``. The bracket and the Stein
         factors refer to the scaled draws.
     stein_factors : tuple of three floats, default (1, 1, 1)
-        Bounds (c1, c2, c3) of g, of its derivative, and of the Lipschitz constant of the derivative.
+        Bounds (c1, c2, c3) on g, on its derivative, and on the Lipschitz constant of the derivative.
     tolerance : float, default 1e-6
         Largest accepted relative width of the bracket, (upper - lower) / upper.
     max_seconds : float, optional
@@ -142,8 +142,8 @@ def classical_stein_discrepancy(
         If the sample has several dimensions, or if an argument is not valid. For several dimensions, use
         `graph_stein_discrepancy`.
     InputError
-        If sample, scores and support are not consistent or not finite, or if they contain nonzero values outside 1e-100
-        to 1e100 in size.
+        If sample, scores and support are not consistent or not finite, or if they contain nonzero values outside the
+        range from 1e-100 to 1e100 in absolute value.
     SolverError
         If the relative width of the bracket exceeds 10 %. The error has the bounds as attributes.
     TimeLimitError

@@ -17,8 +17,7 @@ affects only a few draws.
 
 The center m', the principal axes V and their variances w are computed from *the other half* of the draws. Axes computed
 from the same draws would follow the noise in the draws, and nearly all exact samples in 30 dimensions would be
-rejected. A center computed from the same draws would cause a bias of the spread of the order of the inverse of the
-effective sample size.
+rejected. A center computed from the same draws would bias the spread by about the inverse of the effective sample size.
 
 On a bounded support, the functions g are multiplied by boundary factors that vanish at the bounds of each coordinate.
 The operator is then the operator of a diffusion with coefficients b and a = diag(a_1, ..., a_d)
@@ -531,14 +530,15 @@ def moment_stein_discrepancy(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit. Means are divided by the sum of the weights. Weighted draws are assumed to be
-        a chain in the given order, or independent if they are sorted by weight. A warning states the assumption.
+        Weights of the draws, up to a constant factor. Means are divided by the sum of the weights. Weighted draws are
+        assumed to be a chain in the given order, or independent if they are sorted by weight. A warning states the
+        assumption.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target. If the bounds are missing, exact draws are
         rejected.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
-        ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared require the same scale.
+        Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
+        the draws ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared must use the same scale.
     by_chain : bool, default False
         If True, each of several chains is also tested separately.
     max_seconds : float, optional
@@ -559,7 +559,7 @@ def moment_stein_discrepancy(
 
     Notes
     -----
-    The moments do not detect all errors of shape, incorrect weights of distant modes, or modes that no draw visited.
+    The moments do not detect all errors in shape, incorrect weights of distant modes, or modes that no draw visited.
 
     References
     ----------

@@ -101,8 +101,8 @@ class Coefficients:
         Raises
         ------
         InputError
-            If a coefficient or a product of two units overflows or underflows, or if a coefficient is nonzero and
-            outside 1e-100 to 1e100 in size.
+            If a coefficient or a product of two units overflows or underflows, or if a nonzero coefficient is not
+            between 1e-100 and 1e100 in absolute value.
         """
         if units.kind == "raw":
             return self
@@ -188,11 +188,12 @@ class RiemannianLangevin:
         Raises
         ------
         InputError
-            If the covariance or the divergence is not valid. Their shapes must be valid, and their values finite and at
-            most 1e100 in size. The covariance must be symmetric and positive semi-definite, up to 1e-9 of the largest
-            entry, and it must not vanish at all points in a coordinate. The divergence must match finite differences of
-            the covariance at up to ten points. If an entry of the covariance must vanish on a face of the support, it
-            must be zero at up to 1000 points projected onto the face.
+            If the covariance or the divergence is not valid. Their shapes must be valid, and their values must be
+            finite and at most 1e100 in absolute value. The covariance must be symmetric and positive semi-definite, up
+            to 1e-9 of the largest entry, and for every coordinate, it must be nonzero at one or more points. The
+            divergence must match finite differences of the covariance at up to ten points. If an entry of the
+            covariance must vanish on a face of the support, it must be zero at up to 1000 points projected onto the
+            face.
         """
         names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
@@ -304,7 +305,7 @@ def _require_moderate(values: Floats, name: str, points: Floats, names: tuple[st
         row, *entry = map(int, bad[0])
         where = ", ".join(repr(names[k]) for k in entry)
         raise InputError(
-            f"`{name}` must be finite and at most 1e100 in size; got {values[tuple(bad[0])]} in {where} at "
+            f"`{name}` must be finite and at most 1e100 in absolute value; got {values[tuple(bad[0])]} in {where} at "
             f"{show_point(points[row])}"
         )
 
@@ -320,7 +321,7 @@ def boundary_factor(points: Floats, bounds: Floats, scale: float) -> tuple[Float
         Points within the bounds.
     bounds : ndarray, shape (d, 2)
     scale : float
-        Scale c of the kernel, in the unit of the points.
+        Scale c of the kernel, in the units of the points.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class Slice(Bracketed):
     direction : ndarray, shape (d,)
         Direction v, with u = v.x.
     lower, upper : float
-        Bounds of the largest mean of h.
+        Bounds on the largest mean of h.
     positions : ndarray, shape (m,)
         Distinct values of u in ascending order.
     phi, slope : ndarray, shape (m,)
@@ -216,7 +216,7 @@ class SlicedSteinDiscrepancy(Bracketed):
     Attributes
     ----------
     lower, upper : float
-        Proved bounds of the sum.
+        Proved bounds on the sum.
     slices : tuple of Slice
         Slice of each coordinate, with its bracket, an optimal function phi, and the test function h.
     direction_names : tuple of str
@@ -334,14 +334,14 @@ def sliced_stein_discrepancy(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
-        ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared require the same scale.
+        Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
+        the draws ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared must use the same scale.
     stein_factors : tuple of three floats, default (1, 1, 1)
-        Bounds (c1, c2, c3) of phi, of phi', and of the Lipschitz constant of phi'.
+        Bounds (c1, c2, c3) on phi, on phi', and on the Lipschitz constant of phi'.
     tolerance : float, default 1e-3
         Largest accepted relative width of the bracket of each coordinate, (upper - lower) / upper.
     max_seconds : float, optional

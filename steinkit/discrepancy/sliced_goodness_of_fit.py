@@ -233,7 +233,7 @@ def sliced_stein_test(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target. The principal axes exclude bounded coordinates.
     max_seconds : float, optional

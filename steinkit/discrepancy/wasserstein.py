@@ -77,7 +77,7 @@ class WassersteinDistance(Measured):
     measure: ClassVar[str] = "wasserstein"
     title: ClassVar[str] = "Wasserstein distance"
     meaning: ClassVar[str] = (
-        "It is the smallest mean distance, in the unit of the draws, over which mass must be moved to turn the "
+        "It is the smallest mean distance, in the units of the draws, over which mass must be moved to turn the "
         "sample into the target. The Wasserstein distance requires the cdf of the target and detects modes that no "
         "draw visited."
     )

@@ -48,7 +48,7 @@ class Solved:
     ----------
     weights : ndarray, shape (n,)
     lower, upper : float
-        Certified bounds of the smallest discrepancy. The discrepancy of the weights is at most `upper`.
+        Certified bounds on the smallest discrepancy. The discrepancy of the weights is at most `upper`.
     g : ndarray, shape (n, d)
         Values of the optimal Stein function.
     h : ndarray, shape (n,)

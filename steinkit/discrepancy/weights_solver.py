@@ -53,7 +53,7 @@ class Rows(Protocol):
     size : int
         Number of rows.
     ceiling : float
-        Upper bound of |h|.
+        Upper bound on |h|.
     """
 
     size: int
@@ -231,7 +231,7 @@ class WeightsSystem:
     ----------
     rows : Rows
     shares : ndarray, shape (n,)
-        Weights of the start, with sum one.
+        Initial weights, with sum one.
     most : ndarray, shape (n,)
         Largest weights, which are at least `shares`.
     """

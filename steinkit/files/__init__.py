@@ -69,8 +69,8 @@ def read_sample(
     Parameters
     ----------
     source : path, "-" or open file, or a sequence of these
-        ``"-"`` is standard input. The files in a sequence, and the files that match a pattern such as ``"fit-*.csv"``,
-        are read as chains of one sample. A CODA index, or a GetDist root such as ``"chains/run"`` for
+        ``"-"`` denotes standard input. The files in a sequence, and the files that match a pattern such as
+        ``"fit-*.csv"``, are read as chains of one sample. A CODA index, or a GetDist root such as ``"chains/run"`` for
         ``chains/run_1.txt``, selects all the chains. The chain labels in the files are kept if they are distinct.
         Otherwise, chains are numbered from 0. Gzip files, and zip files that contain a single table, are decompressed.
     format : {"csv", "npz", "npy", "stan", "netcdf", "hdf5", "zarr"}, optional
@@ -191,7 +191,7 @@ def write_sample(
     sample : Sample
         Sample to write, including its weights, scores, costs, labels and names.
     destination : path, "-" or open file
-        ``"-"`` is standard output.
+        ``"-"`` denotes standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional
         Format of the file. By default, it is determined by the suffix, as in `read_sample`. The default for a stream
         without a suffix is CSV. Files are compressed with gzip if their names end in .gz.
@@ -282,8 +282,8 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     for sample, source in zip(samples, sources, strict=True):
         if stray := sorted({*first.names} ^ {*sample.names}):
             raise InputError(
-                f"{sources[0]} and {source} have different coordinates: only one of them has {listed(stray, most=3)}; "
-                "select common coordinates with columns= (--columns)"
+                f"{sources[0]} and {source} have different coordinates: only one of the two has "
+                f"{listed(stray, most=3)}; select common coordinates with columns= (--columns)"
             )
     ordered = [each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}

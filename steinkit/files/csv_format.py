@@ -1,7 +1,7 @@
 """Readers and writers for CSV and similar text tables.
 
 A file has a header with the names of the columns and one row per line. Cells are separated by commas, semicolons, tabs
-or blanks. If the column separator is not a comma, numbers may have decimal commas. The encoding is UTF-8, with or
+or spaces. If the column separator is not a comma, numbers may have decimal commas. The encoding is UTF-8, with or
 without a byte order mark. Lines that begin with ``#`` are comments. After the first row, a comment that contains only
 numbers is an error because it may be a draw. If there is no header, the last comment with one name per column is used
 as the header because `numpy.savetxt` writes headers as comments. Otherwise, the names are read from another file (see
@@ -58,7 +58,7 @@ class TextTable:
         Name of the file, for messages.
     header : list of str
     separator : str or None
-        Separator of the cells; None for blanks.
+        Separator of the cells; None for whitespace.
     comments : list of str
         The comments before the header.
     lines : iterator of (int, str)
@@ -220,7 +220,7 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
 
 
 def _separator(text: str, after: Sequence[tuple[int, str]]) -> str | None:
-    """Return the cell separator of a table, or None for blanks.
+    """Return the cell separator of a table, or None for whitespace.
 
     The first line is ``text``, and ``after`` contains the next lines.
     """

@@ -43,7 +43,7 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     selection : Selection
         Variables without selected coordinates are not read.
     group : str, optional
-        Group that contains the draws. By default, the posterior, or the root group of a file without a posterior.
+        Group that contains the draws. The default is the posterior, or the root group of a file without a posterior.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
     selection : Selection
         Variables without selected coordinates are not read.
     group : str, optional
-        Group that contains the draws. By default, the posterior, or the root group of a folder without a posterior.
+        Group that contains the draws. The default is the posterior, or the root group of a folder without a posterior.
 
     Raises
     ------

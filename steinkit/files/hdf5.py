@@ -57,7 +57,7 @@ def read_hdf5(
         Name of the file, for messages.
     selection : Selection
     group : str, optional
-        Group that contains the emcee chains. By default, the only such group.
+        Group that contains the emcee chains. The default is the only such group.
     path : Path, optional
         Path of the file. UltraNest stores the parameter names in another file.
 

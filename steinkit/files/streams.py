@@ -121,7 +121,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
     InputError
         If the file does not exist, is a folder or a device, cannot be read, or exceeds the limit.
     UsageError
-        If ``source`` has another type, or is a text stream and ``binary`` is true.
+        If ``source`` has a different type, or is a text stream and ``binary`` is true.
     """
     name, path = name_of(source, "input"), path_of(source)
     if path is not None:
@@ -187,7 +187,7 @@ def write_bytes(destination: Place, data: bytes, *, binary: bool) -> None:
     OutputError
         If writing fails. In this case, an existing file remains unchanged.
     UsageError
-        If ``destination`` has another type, or is a text stream and ``binary`` is true.
+        If ``destination`` has a different type, or is a text stream and ``binary`` is true.
     """
     path = path_of(destination)
     if path is not None:

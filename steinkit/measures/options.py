@@ -57,8 +57,8 @@ class Option:
     default : object
         Default value.
     help : str or callable
-        A line of help without its period, or a function that returns such a line. It is empty if the command line has
-        no such option.
+        A line of help without the final period, or a function that returns such a line. It is empty if the command line
+        has no such option.
     read : callable
         Converter for command-line text: a Python type, or a function that raises ValueError with the expected form.
     choices : callable, optional
@@ -75,7 +75,7 @@ class Option:
     default_text : str
         Description of the default, if `default` is None and the value is chosen later.
     may_be_object : bool
-        True if values may be other than numbers, text, and lists of these.
+        True if values may have types other than numbers, text and lists of these.
     checked : callable
         Function that returns a value in its standard form, or raises UsageError.
     """
@@ -199,7 +199,7 @@ class Measure:
     smaller_is_better : bool
         True if the measure is a distance from the target.
     claim : {"proved", "found", "estimated"}
-        Claim of its values. Values have a proved bracket, a partly extrapolated bracket, or no bracket.
+        Claim about its values. Values have a proved bracket, a partly extrapolated bracket, or no bracket.
     needs : {"draws", "scores", "target"}
         Input that the measure requires. A measure that requires only draws cannot detect bias.
     has_picture : bool
@@ -266,7 +266,7 @@ def units_of_one(
     Raises
     ------
     UsageError
-        If units of the target are requested and it has no sampler.
+        If units of the target are requested and the target has no sampler.
     """
     from steinkit.scored_sample import named_after
     from steinkit.units import common_units

@@ -36,7 +36,7 @@ class Scores(Result):
     Attributes
     ----------
     sample : Sample
-        The sample. If it had no names, it has the names of the target.
+        The sample, with the parameter names of the target if it had no names.
     measurements : tuple of Measurement
     references : mapping of str to Reference
         Values of exact samples, by measure.
@@ -79,7 +79,7 @@ class Scores(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         references = {name: reference.to_dict() for name, reference in self.references.items()}
         return {

@@ -74,7 +74,7 @@ class ComparedSample:
     measurements : mapping of str to Measurement
         Results by measure.
     errors : mapping of str to SteinkitError
-        Errors of the other measures.
+        Errors raised for the other measures.
     verdict : Verdict or None
     unjudged : str or None
         Reason why there is no verdict; None if no verdict was requested.
@@ -302,7 +302,7 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
     Raises
     ------
     UsageError
-        If the target has no sampler, or if the bounds are not its own.
+        If the target has no sampler, or if the bounds differ from those of the target.
     """
     truncated = settings.get("bounds") is not None and target is not None and target.bounds is None
     if target is None or not target.can_sample or truncated:

@@ -187,7 +187,7 @@ def look(number: int) -> Look:
     Returns
     -------
     Look
-        Style with the fields `color`, `marker` and `linestyle`, as ``ax.plot`` takes them.
+        Style with the fields `color`, `marker` and `linestyle`, as accepted by ``ax.plot``.
 
     Raises
     ------

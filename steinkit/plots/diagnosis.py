@@ -103,7 +103,7 @@ def mode_weights(found: ModeWeights, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The Axes drawn on.
+        The Axes on which the figure is drawn.
 
     Examples
     --------

@@ -301,7 +301,7 @@ def draws_with_density(
     result : GraphSteinDiscrepancy
         Discrepancy of a sample in two or more dimensions.
     target : Target
-        Target of the contours.
+        Target shown by the contours.
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
@@ -336,7 +336,7 @@ def _density(target: Target, points: Floats) -> tuple[Floats, Floats, Floats] | 
     The result consists of x, y and the log density, which has shape (y, x). The grid covers nearly all of the target's
     mass.
 
-    A box around the draws is doubled in size until the density on its boundary is negligible, at most eight times.
+    A box around the draws is doubled in size, at most eight times, until the density on its boundary is negligible.
     """
     if points.shape[1] != 2 or not target.has_log_density:
         return None

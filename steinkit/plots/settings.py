@@ -57,7 +57,7 @@ def selection(
     measure : str, optional
         Measure of the upper panel. The default is the first discrepancy.
     against : str, optional
-        Measure of the lower panel, if there is a choice by it. With None, the panel is omitted.
+        Measure of the lower panel, if the result includes a choice by this measure. With None, the panel is omitted.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
     if against is not None:
         caption += (
             f" The dashed line shows the {find_measure(against).title} (larger is better), which does not detect "
-            "bias, with a star at its choice."
+            "bias. The star on this line marks the setting that it favors."
         )
     alt = f"Medians by setting. {' '.join(_medians(found.criteria[each]) for each in (name, against) if each)}"
     figures = []

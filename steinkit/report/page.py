@@ -68,7 +68,7 @@ def write_report(
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
         Target of the scores, for the contours of its density. It is required if the target is defined by your own code.
-        If it is a text ``path.py:attribute``, the file is executed. Built-in targets are known from the source.
+        If it is a string ``path.py:attribute``, the file is executed. Built-in targets are known from the source.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def time_limit(seconds: float | None) -> Iterator[float]:
     Yields
     ------
     float
-        Deadline as a time of `time.monotonic`, which is infinite without a limit.
+        Deadline on the `time.monotonic` clock, which is infinite without a limit.
 
     Raises
     ------
@@ -260,11 +260,11 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     Raises
     ------
     KeyboardInterrupt
-        If the user interrupts. It is `AbandonedWork` if the work has not ended half a second later.
+        If the user interrupts. The exception is `AbandonedWork` if the work has not ended half a second later.
     TimeLimitError
         If the work does not end after the deadline.
     BaseException
-        Any error of the work or of a signal handler.
+        Any error raised by the work or by a signal handler.
     """
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():

@@ -50,7 +50,7 @@ def progress_bar(
     Parameters
     ----------
     description : str
-        Plural of the steps, such as "coordinates" or "reference samples".
+        Plural noun for the steps, such as "coordinates" or "reference samples".
     total : int, optional
         Expected number of steps.
     shown : bool, optional

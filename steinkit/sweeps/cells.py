@@ -26,7 +26,7 @@ class Record:
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {name: in_json(value) for name, value in vars(self).items()}
 
@@ -114,9 +114,9 @@ class Cell:
     sampling, scoring : float
         Computing time in seconds. The time of chains that are run together is divided equally among them.
     measures : dict of str to Measured
-        The finite values by the name of the measure.
+        Finite values, keyed by the name of the measure.
     warnings : tuple of str
-        Warnings of the measures. Each warning begins with the name of its measure.
+        Warnings from the measures. Each warning begins with the name of its measure.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Cell:
         measure : str
             Name of the measure.
         is_ranked : bool
-            If True, values that must not order settings count as missing.
+            If True, values that must not be used to order settings count as missing.
 
         Returns
         -------

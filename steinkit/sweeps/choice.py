@@ -191,7 +191,7 @@ class Choice:
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         names = ("best", "ties", "median", "interval")
         return {name: in_json(getattr(self, name)) for name in names} | {"table": in_json(self.rows)}
@@ -324,7 +324,7 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
     cells : sequence of sequence of Cell
         Cells of each setting, with the same seeds.
     measures : sequence of str
-        Names of the measures, in the order of preference.
+        Names of the measures, in order of preference.
     wanted : int, optional
         Number of settings that must have a finite median loss. If it is given, cells with unranked values count as
         failed.

@@ -39,7 +39,7 @@ _RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
 class Configuration:
     """Part of a sweep's description that all cells share.
 
-    All values are storable as JSON.
+    All values can be stored as JSON.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
     path : path
         Path of the file.
     **defaults
-        Values of keys that are missing in the table [run].
+        Values for keys that are missing from the table [run].
 
     Raises
     ------

@@ -144,7 +144,7 @@ class SweepResult(_Chosen):
         cells : sequence of Cell
             Finished cells.
         notes : sequence of str
-            Warnings of the run.
+            Warnings from the run.
         racing : dict of str to str, or None
             The dropped settings, with the reasons why they were dropped.
         reused : int
@@ -226,7 +226,7 @@ class SweepResult(_Chosen):
         Returns
         -------
         str
-            The sentence without its period.
+            The sentence without the final period.
         """
         name = self.leading
         headline = f"No setting could be chosen: {self.failed} of {text.count(self.cells, 'cell')} failed"
@@ -301,7 +301,7 @@ class SweepResult(_Chosen):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         names = ("criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds")
         found = {name: in_json(getattr(self, name)) for name in (*names, "units", "warnings")}
@@ -326,7 +326,7 @@ class TuningResult(_Chosen):
     seeds : tuple of int
         Seeds of the chains of every setting.
     resource : str
-        Unit of the lengths of chains: "budget" (likelihood evaluations at individual data points) or "draws".
+        Unit of chain lengths: "budget" (likelihood evaluations at individual data points) or "draws".
     spent, full : int
         Cost of the choice, and cost of the full grid of all settings and seeds, in units of the resource.
     seconds, full_seconds : float
@@ -374,7 +374,7 @@ class TuningResult(_Chosen):
         Returns
         -------
         str
-            The sentence without its period.
+            The sentence without the final period.
         """
         best = f"{text.setting_label(self.setting)} is the best of {text.count(self.tried, 'setting')}"
         return text.sentence(f"{best}, found at {self.share:.1%} of the full grid's cost")
@@ -426,7 +426,7 @@ class TuningResult(_Chosen):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         found = {name: in_json(value) for name, value in vars(self).items() if name != "configuration"}
         return found | {"version": __version__}

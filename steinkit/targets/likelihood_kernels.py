@@ -14,12 +14,12 @@ polynomials without overflow:
 
     log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|)),    1 / (1 + exp(-z)).
 
-Differences between large and nearly equal values of the first function are computed without loss of precision. NaN is
+Differences between large, nearly equal values of the first function are computed without loss of precision. NaN is
 preserved. The results do not depend on the array length because the same operations are applied to full vectors and to
 the remaining entries.
 
-The table of a posterior with a normal prior begins with d and the address of the prior means and variances, stored in
-an array of shape (2, d). The remaining addresses are
+The table of a posterior with a normal prior begins with d and the address of the prior means and variances, which are
+stored in an array of shape (2, d). The remaining addresses are
 
     logistic regression    features (N, d), signs (N,)
     mixture posterior      data (N,), and two numbers: v and the constant of a log likelihood term

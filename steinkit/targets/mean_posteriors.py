@@ -146,7 +146,7 @@ class GaussianMean(PosteriorFamily):
         Returns
         -------
         GaussianMean
-            Posterior of the simulated data, in the dimension of theta.
+            Posterior for the simulated data, with the dimension of theta.
         """
         count = as_count(size, "size")
         center = np.atleast_1d(as_finite(theta, "theta"))
@@ -199,10 +199,10 @@ class MixturePosterior(PosteriorFamily):
 
     Notes
     -----
-    The method `sample` draws independently by rejection from the prior, with the maximum of the likelihood as bound.
-    The maximum is found numerically from many starting points. A proposal with a larger likelihood raises an error, so
-    the draws are never biased. The acceptance rate is about 1.5 % for the bundled data, and it decreases as 1/N. For
-    more than 10,000 data points, there is no sampler, and `can_sample` is False.
+    The method `sample` generates independent draws by rejection sampling from the prior, with the maximum of the
+    likelihood as the bound. The maximum is found numerically from many starting points. A proposal with a larger
+    likelihood raises an error, so the draws are never biased. The acceptance rate is about 1.5 % for the bundled data,
+    and it decreases as 1/N. For more than 10,000 data points, there is no sampler, and `can_sample` is False.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class MixturePosterior(PosteriorFamily):
         Returns
         -------
         MixturePosterior
-            Posterior of the simulated data.
+            Posterior for the simulated data.
 
         References
         ----------

@@ -135,14 +135,15 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
     name : str
         One of `target_names`.
     options : mapping of str to str
-        Values as text, which is JSON, numbers separated by commas, or plain text. Keys may contain ``-`` or ``_``.
+        Values as strings, which contain JSON, numbers separated by commas, or plain text. Keys may contain ``-`` or
+        ``_``.
     dim : int
         Dimension of the sample, used if the options do not determine it.
 
     Returns
     -------
     Target
-        The target. It is a `Posterior` for the names of posteriors.
+        The target, which is a `Posterior` if the name refers to a posterior.
 
     Raises
     ------
@@ -310,7 +311,7 @@ def load_target(reference: str) -> Target:
 
     Notes
     -----
-    While the file is executed, it may import other files in its folder, as a script may. Such files must be imported at
+    While the file is executed, it can import other files in its folder, like a script. Such files must be imported at
     the top of the file.
 
     Examples
@@ -361,14 +362,14 @@ def load_attribute(reference: str, what: str, kind: type | None = None, folder: 
     what : str
         Purpose of the attribute, for messages.
     kind : type, optional
-        Class of steinkit that the attribute must have.
+        Required steinkit class of the attribute.
     folder : Path
-        Folder of relative paths.
+        Folder to which relative paths refer.
 
     Raises
     ------
     UsageError, InputError
-        See `load_target_or_model`. UsageError is also raised if the attribute has another class.
+        See `load_target_or_model`. UsageError is also raised if the attribute is an instance of another class.
     """
     require_type(str, "a path and a name, such as model.py:target", reference=reference)
     path, attribute = _split(str(folder / reference), what)

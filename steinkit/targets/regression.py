@@ -10,7 +10,7 @@ score = -theta / v + sum_i sigma(-y_i x_i'theta) y_i x_i,   sigma(u) = 1 / (1 + 
 p(theta) ∝ exp(-lambda_0 |theta|_1),   y_i ~ N(x_i'theta, 1 / lambda)
 score = -lambda_0 sign(theta) + lambda sum_i (y_i - x_i'theta) x_i
 
-In one dimension, let a = lambda sum of x_i^2 and t = (sum of x_i y_i) / (sum of x_i^2). Completing the square gives a
+In one dimension, let a = lambda (sum of x_i^2) and t = (sum of x_i y_i) / (sum of x_i^2). Completing the square gives a
 normal distribution on each side of 0,
 
     p(theta | data) ∝ exp(-a (theta - m)^2 / 2 + a m^2 / 2),   m = t - lambda_0 / a above 0, t + lambda_0 / a below.
@@ -165,7 +165,7 @@ def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[
 
 
 def _linear_predictors(thetas: Floats, features: Floats) -> Floats:
-    """Compute x'theta for each data point of each batch."""
+    """Compute x'theta for each data point in each batch."""
     if _is_shared(features):
         return np.asarray(thetas @ features[0].T, dtype=np.float64)
     return np.asarray((features @ thetas[:, :, None])[:, :, 0], dtype=np.float64)
@@ -248,7 +248,7 @@ class LogisticRegression(LinearModel):
         Raises
         ------
         UsageError
-            If a variance is not positive, or if their number is neither 1 nor 6.
+            If a variance is not positive, or if the number of variances is neither 1 nor 6.
         """
         from steinkit.datasets import bundled
 

@@ -131,7 +131,7 @@ def test_with_the_model_its_order_and_score_are_used():
     elsewhere = sample.points[:50] + 0.1
     expected = gradient(elsewhere[:, np.argsort(order)])[:, order]
     np.testing.assert_allclose(target.score(elsewhere), expected, rtol=1e-10, atol=1e-10)
-    with pytest.raises(InputError, match=r"stored gradients do not match PyMC model.*other data"):
+    with pytest.raises(InputError, match=r"stored gradients do not match PyMC model.*different priors or data"):
         sk.from_nutpie(stored, model(EFFECTS + 1.0))
     with pm.Model() as other:
         pm.Normal("theta", shape=3)

@@ -117,7 +117,7 @@ def test_a_model_is_known_everywhere(free):
 def test_a_model_that_did_not_make_the_fit(free):
     with pytest.raises(
         sk.InputError,
-        match="other priors or other data; to test this fit",
+        match="different priors or data; to test this fit",
     ):
         sk.from_pystan(fit(free), SimpleNamespace(model_name="models/known", data={"scale": 1.1}))
     with pytest.raises(sk.InputError, match="models/gone"):

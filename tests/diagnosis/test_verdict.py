@@ -424,7 +424,7 @@ def test_mode_weights_of_weighted_draws_are_not_tested():
 def test_constrained_draws_of_a_target_on_the_real_line():
     z = np.random.default_rng(0).standard_normal((600, 2))
     draws = sk.Sample(np.column_stack([np.exp(z[:, 0]), z[:, 1]]), names=("tau", "mu"))
-    hint = "all values of column tau are positive; the target lives on the real line"
+    hint = "all values of column tau are positive, but the target has no bounds"
     found = sk.verdict(draws, sk.targets.Normal(0.0, dim=2))
     assert found.is_biased
     assert any(hint in each for each in found.warnings)

@@ -66,17 +66,17 @@ def estimate_bias(
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Draws in the order in which they were generated.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is required. An exact run requires a target
-        with a log density.
+        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample. An exact run
+        requires a target with a log density.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, up to a factor.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default.
+        Bounds of the support. The default is the bounds of the target.
     functions : mapping of str to callable, optional
         Additional quantities, such as probabilities or predictions. Each function maps draws of shape (n, d) to n
         values. The functions of the target are always included.
@@ -99,10 +99,10 @@ def estimate_bias(
     ------
     UsageError, InputError
         If the arguments are inconsistent; if there are fewer draws than coordinates; if a quantity is constant; if a
-        function fails or returns a different shape; if the scores have the opposite sign; or if `method="run"` is
-        requested without a log density.
+        function fails or returns an array with a different shape; if the scores have the opposite sign; or if
+        `method="run"` is requested without a log density.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----

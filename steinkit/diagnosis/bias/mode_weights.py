@@ -76,12 +76,12 @@ class ModeWeights(Result):
     margins : ndarray, shape (K,)
         95 % margins of error of `shares`.
     p : float or None
-        p-value of the hypothesis that the proportions of the draws agree with the target. None if the draws cross
+        p-value for the hypothesis that the proportions of the draws agree with the target. None if the draws cross
         between the modes too rarely for a test.
     centres : ndarray, shape (K, d)
         Means of the draws of each mode.
     labels : ndarray of int, shape (n,)
-        Number of the mode of each draw, starting from 0.
+        Mode of each draw, numbered from 0.
     reweighted : Sample
         The draws, with weights that sum to the probability of each mode.
     effective_draws : float
@@ -113,7 +113,7 @@ class ModeWeights(Result):
 
     @property
     def weights(self) -> Floats:
-        """Draw weights as an array of shape (n,) that sums to one."""
+        """Weights of the draws, as an array of shape (n,) that sums to one."""
         return self.reweighted.probabilities
 
     @property
@@ -146,7 +146,7 @@ class ModeWeights(Result):
         Returns
         -------
         str
-            A sentence without its full stop.
+            A sentence without the final period.
         """
         return sentence(self.clause)
 
@@ -174,7 +174,7 @@ class ModeWeights(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "modes": [
@@ -207,7 +207,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Unweighted draws in the order in which they were generated.
     target : Target
         A target with a log density.
@@ -227,10 +227,10 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
         If the target has no log density or the draws have weights.
     InputError
         As for `estimate_bias`; or if there is only one mode; if a mode has too few draws or effective draws; if the
-        relative error of a mass exceeds .1, for example because a t distribution does not fit a strongly curved mode;
+        relative error of a mass exceeds 0.1, for example because a t distribution does not fit a strongly curved mode;
         or if the draws within a mode do not come from the target.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Draw weights that minimize a Stein discrepancy.
+"""Weights of draws that minimize a Stein discrepancy.
 
 In one dimension, the discrepancy is the graph Stein discrepancy by default. In higher dimensions, the default is the
 sum of slices and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the
@@ -52,7 +52,7 @@ _MOST_ROWS, _MOST_PLACES = 10, 8
 
 @dataclass(frozen=True, eq=False)
 class OptimalWeights(Result):
-    """Draw weights that minimize a Stein discrepancy.
+    """Weights of draws that minimize a Stein discrepancy.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class OptimalWeights(Result):
     tolerance : float
         Requested relative width of the bracket.
     solver : str
-        Solvers that contributed.
+        Solvers that contributed to the bracket.
     seconds : float
         Wall time.
     warnings : tuple of str
@@ -130,7 +130,7 @@ class OptimalWeights(Result):
         Returns
         -------
         str
-            A sentence without its full stop.
+            A sentence without the final period.
         """
         return (
             f"Optimal weights: discrepancy {compact(self.before)} before, {compact(self.upper)} after; "
@@ -177,7 +177,7 @@ class OptimalWeights(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "discrepancy": self.discrepancy,
@@ -234,21 +234,21 @@ def optimal_weights(
     tolerance: float | None = None,
     max_seconds: float | None = None,
 ) -> OptimalWeights:
-    """Compute draw weights that minimize a Stein discrepancy.
+    """Compute the weights of draws that minimize a Stein discrepancy.
 
     The weights solve a single linear program. The dual program proves that no other weights of these draws have a
     smaller discrepancy than `OptimalWeights.lower`.
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Unweighted draws. Repeated draws receive equal weights.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is required.
+        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default.
+        Bounds of the support. The default is the bounds of the target.
     discrepancy : {"auto", "graph", "slices"}, default "auto"
         "graph" is the graph Stein discrepancy, in up to three dimensions. "slices" is the sum of univariate
         discrepancies along the coordinates and of the means of Stein features. "auto" uses the graph in one dimension
@@ -256,7 +256,7 @@ def optimal_weights(
     max_weight : float, optional
         Largest weight of a draw, at least 1/n. By default, the weights are not limited.
     stein_factors : tuple of three floats, default (1, 1, 1)
-        Bounds (c1, c2, c3) of the Stein function, its gradient, and the gradient's Lipschitz constant.
+        Bounds (c1, c2, c3) on the Stein function, its gradient, and the gradient's Lipschitz constant.
     tolerance : float, default 1e-2
         Largest accepted relative width of the bracket, (upper - lower) / upper.
     max_seconds : float, optional
@@ -277,7 +277,7 @@ def optimal_weights(
     SolverError
         If the relative width of the bracket exceeds 10 %.
     TimeLimitError
-        If `max_seconds` pass before the programs are built.
+        If the time limit is exceeded before the programs are built.
 
     Notes
     -----
@@ -390,5 +390,5 @@ def _require_both_sides(standard: ScoredSample) -> None:
     right = np.append(np.zeros(len(free)), 1.0)
     if linprog(np.zeros(equal.shape[1]), A_eq=equal, b_eq=right).status == _INFEASIBLE:
         raise InputError(
-            "all draws are on one side of the mode: no weights give the scores mean zero; run the sampler longer"
+            "all draws are on one side of the mode: no weights make the mean score zero; run the sampler longer"
         )

@@ -28,7 +28,7 @@ _METHODS = ("auto", "weights", "optimal", "run")
 _RUNS = 8  # largest number of runs, each continuing the previous one
 _NOISES = 4.0  # largest remaining bias, in standard errors of a mean of independent draws
 _REMEDY = "; pass a target with a log density to allow an exact run, or run the sampler longer"
-_STILL_MOVING = "the run was too short to correct all quantities; continue the sampler from the repaired draws"
+_STILL_MOVING = "the run was too short to correct all quantities; continue sampling from the repaired draws"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Repaired(Result):
         Returns
         -------
         str
-            A sentence without its full stop.
+            A sentence without the final period.
         """
         n = len(self.sample)
         if self.method == "run":
@@ -125,7 +125,7 @@ class Repaired(Result):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "method": self.method,
@@ -163,15 +163,15 @@ def repair(
 
     Parameters
     ----------
-    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` reads
+    draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Unweighted draws in the order in which they were generated.
     target : Target, optional
-        Exactly one of `target`, `scores` and scores stored in the sample is required. A run requires a target with a
-        log density.
+        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample. A run requires a
+        target with a log density.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
-        Bounds of the support; those of the target by default.
+        Bounds of the support. The default is the bounds of the target.
     method : {"auto", "weights", "optimal", "run"}
         "weights" computes entropy weights, under which Stein features have mean zero. "optimal" computes the weights
         with the smallest Stein discrepancy (`optimal_weights`), which also correct quantiles. "run" moves every draw by
@@ -199,7 +199,7 @@ def repair(
     SolverError
         As for `optimal_weights`.
     TimeLimitError
-        If `max_seconds` pass first.
+        If the time limit is exceeded.
 
     Notes
     -----

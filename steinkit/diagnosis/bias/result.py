@@ -419,7 +419,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         dict
-            Strings, finite numbers, lists and dicts.
+            The JSON document, which contains strings, finite numbers, lists and dicts.
         """
         return {
             "measure": "bias",

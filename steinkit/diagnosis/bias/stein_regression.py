@@ -566,7 +566,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity with the feature set of smallest residual variance.
+    """Estimate each quantity using the feature set with the smallest residuals.
 
     Parameters
     ----------
@@ -622,7 +622,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of finite values in each column; infinity without any."""
+    """Return the range of finite values in each column; infinity if there are none."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

@@ -45,7 +45,7 @@ class Valley:
     share : float
         Fraction of the draws beyond the valley.
     depth : float
-        Difference of the log density at the lower of the two modes and in the valley.
+        Difference between the log densities at the lower of the two modes and in the valley.
     direction : ndarray, shape (d,)
     position : float
         Position along the direction.

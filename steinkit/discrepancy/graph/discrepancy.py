@@ -62,8 +62,8 @@ def graph_stein_discrepancy(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any input of `as_sample`
         The sample. Repeated points are merged, and their weights are added.
     target : Target, optional
-        Target distribution. Exactly one of `target`, `scores` and scores stored in the sample is required, except that
-        a target replaces stored scores.
+        Target distribution. Exactly one source of scores is required (`target`, `scores`, or scores stored in the
+        sample), except that a target replaces stored scores.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
@@ -82,7 +82,7 @@ def graph_stein_discrepancy(
         Graph on the points, with L1 distances as lengths. In one dimension, consecutive points are joined. This gives
         the value of the complete graph exactly.
     stein_factors : tuple of three floats, default (1.0, 1.0, 1.0)
-        Bounds (c1, c2, c3) of g, of its gradient, and of the Lipschitz constant of its gradient.
+        Bounds (c1, c2, c3) on g, on its gradient, and on the Lipschitz constant of its gradient.
     operator : RiemannianLangevin, optional
         Diffusion operator h = <a grad log p + div a, g> + <a, grad g> that replaces the Langevin operator (a = I). Its
         covariance coefficient a(x) is a function of raw coordinates. A coefficient that grows in the tails is suitable
@@ -118,7 +118,7 @@ def graph_stein_discrepancy(
     SolverError
         If the relative width of the bracket exceeds 10 %. The error contains the bracket.
     TimeLimitError
-        If the time limit passes before the programs are built.
+        If the time limit is exceeded before the programs are built.
     CrossedBracketError
         If two bounds contradict each other, which indicates a bug in steinkit.
 
@@ -130,7 +130,7 @@ def graph_stein_discrepancy(
     Notes
     -----
     Discrepancies can be compared between samples of the same size and target. A mode that no draw visited is not
-    detected if it does not change the score at the draws. The discrepancy saturates if the distance of neighboring
+    detected if it does not change the score at the draws. The discrepancy saturates if the distance between neighboring
     draws is a substantial fraction of a unit, as for 1000 draws in three or more dimensions. A sample that is too
     narrow may then have a smaller discrepancy than exact draws. A warning reports saturation, and such samples are not
     ranked (`GraphSteinDiscrepancy.is_saturated`).
@@ -279,7 +279,7 @@ class Answers:
     late : bool
         True if the time limit stopped a solver.
     solvers : list of str
-        Solvers that contributed.
+        Solvers that contributed to the bracket.
     notes : list of (int, str)
         Pairs of a coordinate and a message for the user.
     """
@@ -308,7 +308,7 @@ def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: 
     Raises
     ------
     TimeLimitError
-        If the time limit passes before the first portion is solved.
+        If the time limit is exceeded before the first portion is solved.
     """
     size = registry.PORTION * settings.n_jobs
     portions = [range(begin, min(begin + size, program.dim)) for begin in range(0, program.dim, size)]

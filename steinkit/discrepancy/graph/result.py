@@ -56,9 +56,9 @@ class GraphSteinDiscrepancy(Measured):
     Attributes
     ----------
     lower, upper : float
-        Certified bounds of the discrepancy, in `units`.
+        Certified bounds on the discrepancy, in `units`.
     coordinate_lower, coordinate_upper : ndarray, shape (d,)
-        Certified bounds of the coordinates, with the sums `lower` and `upper`.
+        Certified bounds for the coordinates, which sum to `lower` and `upper`.
     g : ndarray, shape (n, d)
         A Stein function that attains `lower`, in raw coordinates. The Stein factors bound it in `units`.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
@@ -75,7 +75,7 @@ class GraphSteinDiscrepancy(Measured):
     dilation : float
         Dilation of the spanner, which is 1 for the complete graph.
     stein_factors : tuple of float
-        Bounds (c1, c2, c3) of g, of its gradient, and of the Lipschitz constant of its gradient.
+        Bounds (c1, c2, c3) on g, on its gradient, and on the Lipschitz constant of its gradient.
     solver : str
         Solvers that contributed, in order, joined by " + ".
     tolerance : float

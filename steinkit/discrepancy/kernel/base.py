@@ -40,7 +40,7 @@ class BaseKernel(ABC):
     Attributes
     ----------
     scale : float or None
-        Length scale in the unit of the draws. If it is None, it is the median distance between the distinct points of
+        Length scale in the units of the draws. If it is None, it is the median distance between the distinct points of
         the sample.
     """
 
@@ -90,7 +90,7 @@ class BaseKernel(ABC):
         """
 
     def conditioning(self) -> float:
-        """Return factors by which phi, phi' and phi'' amplify relative errors of u.
+        """Return factors by which phi, phi' and phi'' amplify relative errors in u.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class IMQ(BaseKernel):
     Parameters
     ----------
     scale : float, default 1
-        Length scale c in the unit of the draws. It must be positive.
+        Length scale c in the units of the draws. It must be positive.
     exponent : float, default -0.5
         Power beta, which must be negative. If the power is between -1 and 0, the discrepancy controls convergence.
 
@@ -185,7 +185,7 @@ class IMQ(BaseKernel):
         Parameters
         ----------
         u : float or ndarray
-            Squared distances, in the square of the unit of the scale.
+            Squared distances, in squared units of the scale.
         weight : float or ndarray, like u
             Factor of the second derivative.
         scale : float
@@ -257,7 +257,7 @@ class GaussianKernel(BaseKernel):
     Parameters
     ----------
     scale : float, optional
-        Length scale l in the unit of the draws. The default is the median distance between the distinct points of the
+        Length scale l in the units of the draws. The default is the median distance between the distinct points of the
         sample.
 
     Raises
@@ -283,7 +283,7 @@ class GaussianKernel(BaseKernel):
         Parameters
         ----------
         u : float or ndarray
-            Squared distances, in the square of the unit of the scale.
+            Squared distances, in squared units of the scale.
         weight : float or ndarray, like u
             Factor of the second derivative.
         scale : float
@@ -311,9 +311,9 @@ class GaussianKernel(BaseKernel):
         F : float
             The number 1, which is at least sup (1 + e) exp(-e).
         G : float
-            An upper bound of sup sqrt(2 e) (1 + e) exp(-e) / l.
+            An upper bound on sup sqrt(2 e) (1 + e) exp(-e) / l.
         H : float
-            An upper bound of sup (1 + e) exp(-e) / l^2 + sup 2 e (1 + e) exp(-e) / l^2.
+            An upper bound on sup (1 + e) exp(-e) / l^2 + sup 2 e (1 + e) exp(-e) / l^2.
         """
         assert self.scale is not None
         return 1.0, 1.05 / self.scale, 2.8 / self.scale**2

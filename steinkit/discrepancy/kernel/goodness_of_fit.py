@@ -498,7 +498,7 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
 
 
 def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
-    """Warn if the draws were probably selected.
+    """Warn if the draws appear to have been selected, for example by thinning.
 
     In this case, the statistic or the weighted discrepancy is too small for random draws.
     """

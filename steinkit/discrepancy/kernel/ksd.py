@@ -67,7 +67,7 @@ class KernelSteinDiscrepancy(BracketResult):
     value : float
         The discrepancy, or its square if `squared` is True.
     lower, upper : float
-        Proved bounds of the exact value, for any order of summation. Points and scores are assumed to be exact.
+        Proved bounds on the exact value, for any order of summation. Points and scores are assumed to be exact.
     statistic : {"v", "u"}
     squared : bool
         True if `value` is the squared discrepancy.
@@ -101,8 +101,8 @@ class KernelSteinDiscrepancy(BracketResult):
     measure: ClassVar[str] = "ksd"
     title: ClassVar[str] = "kernel Stein discrepancy"
     meaning: ClassVar[str] = (
-        "The score does not depend on the weights of distant modes. A sample that misses a mode, or visits it too "
-        "often, can have the same discrepancy as an exact sample."
+        "The score does not depend on the weights of distant modes. A sample that misses or overrepresents a "
+        "mode can have the same discrepancy as an exact sample."
     )
 
     value: float
@@ -186,7 +186,7 @@ def kernel_stein_discrepancy(
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2), optional
         Lower and upper bound of each coordinate, which are infinite if there are none. The default is the bounds of the
         target. The Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
@@ -354,9 +354,10 @@ def thin(
     bounds : array_like, shape (d, 2), optional
         Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which the draws are divided and the scores are multiplied. It is the standard deviations of the draws
-        ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
-        {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not represented.
+        Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
+        the draws ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name,
+        ``{"scale": {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not
+        represented.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3

@@ -44,7 +44,7 @@ class SteinKernel:
     covariance : ndarray, shape (0, n) or (d, n)
         Diagonal of a at each point. The array is empty if a is the identity at all points.
     drift_size : ndarray, shape (n,)
-        Upper bound of |b| and of the sum of the absolute values of its terms.
+        Upper bound on |b| and on the sum of the absolute values of its terms.
     """
 
     base: BaseKernel

@@ -268,7 +268,7 @@ class ChainProgram:
         ndarray, Trace
             The variables after shifts by doubles, and their recursion.
         float, float
-            Bounds on the changes of the largest row and of the objective in a last shift by a real number.
+            Bounds on the changes in the largest row and in the objective due to a final shift by a real number.
         """
         chain = self.chain
         excess = self._far_excess(found)

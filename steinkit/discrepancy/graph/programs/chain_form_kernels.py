@@ -57,7 +57,7 @@ class Chain(NamedTuple):
         Length h of the edge into the node, or distance of a BOUNDED node from its bound. The length is 0 for FREE
         nodes.
     box : ndarray, shape (n,)
-        Bound of |gamma|, up to `SMALLEST_BOX`. It is c1, or less near a bound of the support. For a BOUNDED node, the
+        Bound on |gamma|, up to `SMALLEST_BOX`. It is c1, or less near a bound of the support. For a BOUNDED node, the
         chord is bounded instead. Only the boxes of FREE starts and of the last node are required, because the others
         follow along the chain.
     value, slope : ndarray, shape (n,)
@@ -70,7 +70,7 @@ class Chain(NamedTuple):
     far_radius : float
         The radius c3 t^2 / 2, up to rounding and underflow.
     step_low, value_low, slope_low : ndarray, shape (n,)
-        Second parts of the double-doubles. The coefficients are accurate to 2^-96 of their size, and 2^-1000.
+        Second parts of the double-doubles. The coefficients are accurate to within 2^-96 of their size plus 2^-1000.
     far_low : float
         Second part of `far`.
     """
@@ -141,15 +141,15 @@ class Trace(NamedTuple):
     Attributes
     ----------
     worst : float
-        Upper bound of the largest scaled row, without the rows of the far bound.
+        Upper bound on the largest scaled row, without the rows of the far bound.
     objective : float
         Objective, up to `allowance`.
     allowance : float
-        Bound of the error of the objective.
+        Bound on the error in the objective.
     end_value, end_slope : tuple of two floats
         The values gamma and Gamma of the last node, as double-doubles.
     end_value_error, end_slope_error : float
-        Bounds of the errors of these values.
+        Bounds on the errors in these values.
     """
 
     worst: float

@@ -61,7 +61,7 @@ class Certificate:
     Attributes
     ----------
     lower, upper : float
-        Bounds of the optimum.
+        Bounds on the optimum.
     feasible : ndarray, shape (N,)
         A feasible y with an objective of at least `lower`.
     """
@@ -123,9 +123,9 @@ class CoordinateProgram:
     n_points : int
         Number of points n. The N = n (d + 1) variables are gamma (n), d_1 g_j (n), ..., d_d g_j (n).
     objective_error : float or ndarray, shape (N,)
-        Bound of the rounding error of each entry of `objective`.
+        Bound on the rounding error in each entry of `objective`.
     radius_error : float or ndarray, shape (m,)
-        Bound of the rounding error of each radius.
+        Bound on the rounding error in each radius.
     """
 
     matrix: sparse.csr_array

@@ -51,8 +51,8 @@ class Blocks(NamedTuple):
     kind : ndarray of int, shape (n,)
         Connection into each node: FREE, BOUNDED, EDGE or LIPSCHITZ_EDGE.
     step, lag : ndarray, shape (n,)
-        Lengths of the shears. They are h between the controls, and d before and after. For single edges, `lag` has
-        shape (0,).
+        Lengths of the shears, which are h between the controls, and d before and after the controls. For single edges,
+        `lag` has shape (0,).
     box : ndarray, shape (n,)
         Positive bounds of |gamma|.
     start : ndarray, shape (5n,)

@@ -140,7 +140,7 @@ class Iteration:
     iterations : int
         Number of iterations so far.
     lower, upper : float
-        Best bounds so far, without rounding errors.
+        Best bounds so far, ignoring rounding errors.
     """
 
     def __init__(self, program: CoordinateProgram, settings: Settings) -> None:

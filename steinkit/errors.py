@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 
@@ -168,8 +168,6 @@ class TimeLimitError(SolverError):
     ----------
     doing : str
         Description of the unfinished work, as a clause in the past tense.
-    needed : float
-        Additional seconds required if the work was not begun for lack of time; 0 if the deadline passed.
     lower, upper : float
         Best proved bounds, or 0 and infinity if no bounds were found.
 
@@ -181,17 +179,15 @@ class TimeLimitError(SolverError):
     (0.0, inf, 2.0)
     """
 
-    def __init__(self, doing: str, lower: float = 0.0, upper: float = math.inf, *, needed: float = 0.0) -> None:
-        reason = f"about {needed:.2g} more seconds are needed" if needed else "time ran out"
+    def __init__(self, doing: str, lower: float = 0.0, upper: float = math.inf) -> None:
         known = f"; the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
         super().__init__(
-            f"no certified answer: {reason} while {doing}{known}. Increase max_seconds (--max-seconds) or thin the "
+            f"no certified answer: time ran out while {doing}{known}. Increase max_seconds (--max-seconds) or thin the "
             "sample",
             lower,
             upper,
         )
         self.doing: str = doing
-        self.needed: float = needed
 
     def within(self, lower: float, upper: float) -> TimeLimitError:
         """Return a copy with the given bounds.
@@ -205,10 +201,10 @@ class TimeLimitError(SolverError):
         -------
         TimeLimitError
         """
-        return TimeLimitError(self.doing, lower, upper, needed=self.needed)
+        return TimeLimitError(self.doing, lower, upper)
 
-    def __reduce__(self) -> tuple[Callable[..., TimeLimitError], tuple[str, float, float]]:
-        return partial(TimeLimitError, needed=self.needed), (self.doing, self.lower, self.upper)
+    def __reduce__(self) -> tuple[type[TimeLimitError], tuple[str, float, float]]:
+        return TimeLimitError, (self.doing, self.lower, self.upper)
 
 
 class CrossedBracketError(SteinkitError, RuntimeError):

@@ -7,7 +7,6 @@ from .diagnosis import biases as biases
 from .diagnosis import marginals as marginals
 from .diagnosis import mode_weights as mode_weights
 from .diagnosis import verdict as verdict
-from .discrepancy import coordinates as coordinates
 from .discrepancy import draws as draws
 from .discrepancy import draws_with_density as draws_with_density
 from .discrepancy import stein_function as stein_function

@@ -40,7 +40,6 @@ from steinkit.plots.axes import (
     HATCH,
     RED,
     axes_or_new,
-    coordinate_bars,
     in_style,
     legend_below,
 )
@@ -240,38 +239,6 @@ def draws(
     ax.set_ylabel(result.sample.names[up])
     if legend:
         legend_below(ax)
-    return ax
-
-
-@in_style
-def coordinates(result: GraphSteinDiscrepancy, ax: Axes | None = None) -> Axes:
-    """Plot the contributions of the coordinates to the discrepancy.
-
-    Error bars show certified brackets.
-
-    Parameters
-    ----------
-    result : GraphSteinDiscrepancy
-        Discrepancy of a sample in any dimension.
-    ax : matplotlib Axes, optional
-        Axes to draw on. By default, a new pyplot figure is created.
-
-    Returns
-    -------
-    matplotlib Axes
-        The Axes on which the figure is drawn.
-
-    Examples
-    --------
-    >>> import steinkit as sk
-    >>> from matplotlib.figure import Figure
-    >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
-    >>> ax = sk.plots.coordinates(result, Figure().add_subplot())
-    >>> sorted(label.get_text() for label in ax.get_yticklabels())
-    ['x1', 'x2']
-    """
-    ax = axes_or_new(ax)
-    coordinate_bars(result.terms, ax)
     return ax
 
 

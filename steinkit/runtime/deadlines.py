@@ -109,24 +109,20 @@ class Shares:
             yield
 
 
-def require_time(doing: str, seconds: float = 0.0) -> None:
-    """Raise an error unless enough time is left before the deadline.
+def require_time(doing: str) -> None:
+    """Raise TimeLimitError if the deadline has passed.
 
     Parameters
     ----------
     doing : str
         The next task, as a clause in the past tense, for the message.
-    seconds : float, default 0
-        Smallest time that the task requires.
 
     Raises
     ------
     TimeLimitError
-        If the time left is not sufficient.
     """
-    left = _moment.get() - time.monotonic()
-    if left <= seconds:
-        raise TimeLimitError(doing, needed=seconds - left if left > 0.0 else 0.0)
+    if _moment.get() <= time.monotonic():
+        raise TimeLimitError(doing)
 
 
 def blocks(n: int, width: int, doing: str = "") -> Iterator[slice]:

@@ -46,7 +46,7 @@ assert_type(sk.compare({"one": draws, "other": chain.to_sample()}, target), sk.C
 try:
     sk.verdict(sample, target)
 except sk.TimeLimitError as error:
-    assert_type(error.needed, float)
+    assert_type(error.doing, str)
 
 sk.verdict(sample, target, levle=0.05)  # pyright: ignore[reportCallIssue]
 sk.Sample(draws, names=2)  # pyright: ignore[reportArgumentType]

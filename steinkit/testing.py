@@ -307,7 +307,8 @@ def check_sampler(
     sample : callable (target, start, seed, ...) -> draws
         The sampler. The target has the methods ``score`` and ``log_density`` for points of shape (n, d), and the
         attributes ``dim`` and ``bounds``. ``start`` has shape (d,), and ``seed`` is an int. The draws may have any type
-        that `steinkit.as_sample` accepts. At least a hundred effective draws, without burn-in, are needed.
+        that `steinkit.as_sample` accepts. The burn-in must be discarded, and at least a hundred effective draws are
+        required.
     targets : "standard", sequence of str, or mapping of str to StandardTarget
         "standard" for all targets of `standard_targets`, the names of some of these targets, or other targets.
     level : float

@@ -210,8 +210,8 @@ def design(json_output: bool, **settings: Any) -> None:
 
     The first example computes the error of a test for data whose standardized mean, (mean - mu_0) sqrt(N - 1) / sigma,
     is 1. The second example finds a test with an error of at most 0.05 for all means. The third example performs a
-    trial run with exact random-walk Metropolis. The design is the test that changes the acceptance probabilities in
-    this run by 0.01 on average.
+    trial run with exact random-walk Metropolis. The design is the cheapest test for which the acceptance probabilities
+    in this run differ from the exact ones by at most 0.01 on average.
     """
     given = {name: value for name, value in settings.items() if value not in (None, (), {})}
     analyse = _analysis if "target_error" not in given else _average if "target" in given else _worst_case

@@ -16,9 +16,9 @@ converges to P. The Langevin diffusion is slow in heavy tails, where the score i
 covariance coefficient grows in the tails [1]_, for example as 1 + |x|^2/nu for Student's t distribution with nu degrees
 of freedom.
 
-**Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on the finite faces of coordinate j. The
-flux through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. This integral vanishes if a_jk =
-0 on the face for all j other than k, which is required here.
+**Bounded support.** The Stein functions of a target on a box satisfy g_j = 0 on each face where coordinate j equals a
+finite bound. The flux through a face of coordinate k is the integral of p sum_j a_jk g_j over the face. This integral
+vanishes if a_jk = 0 on the face for all j other than k, which is required here.
 
 **Boundary factors** make the Stein functions of a kernel vanish on the faces of a box. Functions in a reproducing
 kernel Hilbert space do not vanish on the faces. The Stein functions are therefore g_j = w_j f_j, with f in the unit

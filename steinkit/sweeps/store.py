@@ -106,7 +106,7 @@ class Store:
     Attributes
     ----------
     cells : dict of str to Cell
-        The cells by their fingerprints.
+        The cells, keyed by fingerprint.
 
     Raises
     ------

@@ -259,7 +259,7 @@ _OF_DATA = {
         "LogisticRegression",
         _regression,
         ("data", "response", "prior_variance", "intercept", "temperature"),
-        "Posterior of a logistic regression; data: bundled nodal (d = 6), or a CSV file; intercept=true adds ones",
+        "Posterior of a logistic regression; data: nodal (d = 6) or a CSV file; intercept=true adds a constant",
         _TABLE,
     ),
     "lasso-posterior": _Entry(

@@ -262,7 +262,7 @@ class BiasEstimate(Measurement):
         Returns
         -------
         bool
-            True if a reliable bias of a mean exceeds `delta` by more than its margin of error.
+            True if a reliable estimate of a mean's bias exceeds `delta` by more than its margin of error.
         """
         return bool((self.reliable & (np.abs(self.mean_bias) - self.mean_margin > delta)).any())
 

@@ -233,7 +233,7 @@ class Curve(Rate, Result):
 
     def __repr__(self) -> str:
         return (
-            f"<Curve of {self.measure} at {len(self.n)} sizes to {self.n[-1]:g} draws, "
+            f"<Curve of {self.measure} at {len(self.n)} sample sizes up to {self.n[-1]:g} draws, "
             f"rate {self.rate:.3g}{reservations(self.warnings)}>"
         )
 

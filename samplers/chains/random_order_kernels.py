@@ -196,7 +196,7 @@ def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]
 
 @array_kernel
 def end_reading(walk: Any, chain: int) -> None:
-    """Start the next order if a chain has read past the end of its current order."""
+    """Start a new random order if a chain has read past the end of the current one."""
     at = walk.place[chain]
     if at.place >= at.size:
         at.number += 1

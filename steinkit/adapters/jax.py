@@ -72,7 +72,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     -----
     SteinkitWarning
         If the run stored gradients (``mcmc.run(..., extra_fields=("z_grad",))``) that do not match the model. The draws
-        may belong to a different model or different data.
+        may come from a different model or different data.
 
     Examples
     --------
@@ -477,7 +477,7 @@ def from_blackjax(
     Warns
     -----
     SteinkitWarning
-        If the gradients in the states do not match ``logdensity``. The draws may belong to a different density.
+        If the gradients in the states do not match ``logdensity``. The draws may come from a different density.
 
     Examples
     --------

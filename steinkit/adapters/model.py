@@ -213,7 +213,7 @@ class Model:
         if variable.shape != parameter.shape:
             raise InputError(
                 f"expected draws of {name} with shape {parameter.shape} of {self.label}, got shape {variable.shape}; "
-                "they may belong to a different model or different data"
+                "they may come from a different model or different data"
             )
         numbered = variable.is_numbered and not variable.has_labels(parameter.labels or ())
         if name in given.unlabelled:
@@ -239,7 +239,7 @@ class Model:
     def _require_return(self, points: Floats, found: Mapping[str, Variable]) -> None:
         """Reject draws that are not reproduced by the transform and its inverse.
 
-        Some transforms map draws outside the support, such as a simplex with sum 2, to finite points.
+        Some transforms return finite points even for draws outside the support, such as a simplex with sum 2.
         """
         if self._back is None:
             return
@@ -361,8 +361,8 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
         Stored gradients. The log densities are not compared if this is None.
     remedy : str, optional
         Instruction for the error message. If it is given, the gradients must agree at all draws up to the rounding
-        differences between compilers. If it is empty, approximate agreement at most draws is sufficient, in single or
-        double precision.
+        differences between compilers. If it is empty, the gradients must agree approximately for the majority of the
+        draws, in single or double precision.
 
     Raises
     ------
@@ -388,8 +388,8 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     row = int(difference[:, column].argmax())
     message = (
         f"the stored gradients do not match {target.label}: at draw {places[row] + 1}, coordinate "
-        f"{sample.names[column]!r}, the sampler stored {found[row, column]:.6g} and the score is "
-        f"{score[row, column]:.6g}. The draws belong to a density with different priors or data; "
+        f"{sample.names[column]!r}, the sampler stored {found[row, column]:.6g}, but the score is "
+        f"{score[row, column]:.6g}. The draws come from a density with different priors or data; "
         f"{remedy or 'check the model and its data'}"
     )
     if remedy:

@@ -153,8 +153,8 @@ def _unconstrain(model: Any, found: StanParameters, values: dict[str, Floats]) -
             rows.append(as_floats(model.param_unconstrain(vector)).copy())
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"Stan rejects draw {k + 1}: {error}. The draws may belong to a different model, or be rounded; "
-                "CmdStan writes all digits with sig_figs=18"
+                f"Stan rejects draw {k + 1}: {error}. The draws may come from another model or be "
+                "rounded; CmdStan writes all digits with sig_figs=18"
             ) from None
     return np.array(rows)[:, found.order]
 

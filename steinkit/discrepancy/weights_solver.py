@@ -5,8 +5,8 @@ See `weights_program` for the linear program
     maximize   t - w sum_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,   h = C'x,   -1 <= B x <= 1,
 
 where the blocks B contain the rows of the Stein programs and w is the largest weight. The multipliers of the first rows
-of the program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. Then 0 <= e_i <= 2 R and h_i +
-e_i - t <= 2 R at the optimum, and with e_i = R (1 + eps_i) and t = tau, up to constants,
+of the program are the weights. `interior_point` requires symmetric rows. Let |h_i| <= R. At the optimum, 0 <= e_i <= 2
+R and h_i + e_i - t <= 2 R. The substitutions e_i = R (1 + eps_i) and t = tau give, up to constants,
 
     maximize tau - w R sum_i eps_i   subject to   |h_i + R eps_i - tau| <= R,   |eps_i| <= 1,   |B x| <= 1.
 

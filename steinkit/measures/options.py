@@ -1,4 +1,4 @@
-"""Measure settings, the corresponding options, and sample units.
+"""Settings of the measures, the corresponding options, and units.
 
 Each setting of a measure is declared once. These declarations define the command-line options, the keys in the [run]
 table of a sweep, the arguments of `compare`, `curve` and `sweep`, and the settings in records.

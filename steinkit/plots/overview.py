@@ -42,9 +42,9 @@ _H = "has mean 0 under the target, and its mean over the draws is the discrepanc
 _DENSITY = " Gray regions contain 50, 90 and 99% of the target."
 _BIASES = "The largest biases with 95% margins of error. Hollow gray markers indicate unreliable margins."
 _MOMENTS = (
-    "One row per coordinate: location, spread, and dependence on the coordinates above it, in standard errors from the "
-    "values of the target. Red indicates draws that are too high or too wide, or correlations above the target's; "
-    "blue indicates the opposite."
+    "Each row shows the location and the spread of a coordinate, and its dependence on the coordinates above it, as "
+    "differences from the target in standard errors. Red indicates draws that are too high or too wide, or "
+    "correlations above the target's; blue indicates the opposite."
 )
 
 

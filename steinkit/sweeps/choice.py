@@ -49,7 +49,7 @@ _SEED = 0  # seed of the bootstrap, which must give the same choice for the same
 _MOST_SEEDS = 100  # the binomial coefficient (200 choose 100) exceeds any number of settings
 _ENDS = 3  # minimum number of grid values needed to report a best value at an end
 
-BEST, TIED, WORSE, NOT_RUN = "best", "not told apart", "worse", "not run"
+BEST, TIED, WORSE, NOT_RUN = "best", "tied", "worse", "not run"
 
 
 class UnrankedError(InputError):
@@ -67,10 +67,10 @@ class SettingSummary(Record):
     ----------
     settings : dict
         Options of the sampler.
-    standing : {"best", "not told apart", "worse", "not run"}
+    standing : {"best", "tied", "worse", "not run"}
         Result of the comparison with the best setting.
     scored, failed : int
-        Number of cells with and without a value of the measure.
+        Numbers of cells with and without a value of the measure.
     median : float
         Median over all cells. Failed cells count as the worst possible value. NaN if there are no cells.
     interval : tuple of two floats, or None

@@ -77,7 +77,7 @@ def recordable(value: Any, name: str) -> Any:
     Raises
     ------
     UsageError
-        If the value is not finite, or not a number, a string, a boolean or a list of these.
+        If the value is not a finite number, a string, a boolean, or a list of these.
     """
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=lambda array: array.tolist()))

@@ -479,4 +479,4 @@ def _cell_warnings(cells: Sequence[Cell]) -> list[str]:
         for note in cell.warnings:
             example = f"{note} ({text.setting_key(cell.settings)}, seed {cell.seed})"
             found.setdefault(note.partition(":")[0], []).append(example)
-    return [f"{text.count(len(notes), 'warning')} of measure {notes[0]}" for notes in found.values()]
+    return [f"{text.count(len(notes), 'warning')} from the measure {notes[0]}" for notes in found.values()]

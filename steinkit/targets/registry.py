@@ -273,7 +273,7 @@ _OF_DATA = {
         "GaussianMean",
         _gaussian_mean,
         ("data", "variance", "prior_mean", "prior_variance", "temperature", *_SIMULATION),
-        "Posterior of a normal mean, known exactly; data: numbers, a CSV file, or size=N (1000) simulated at theta",
+        "Exact posterior of a normal mean; data: numbers, a CSV file, or size=N (default 1000) to simulate at theta",
     ),
 }
 

@@ -120,7 +120,7 @@ def test_states_of_another_density_are_reported():
     def with_another_prior(x):
         return logdensity(x) - 2.0 * x["mu"] ** 2
 
-    with pytest.warns(sk.SteinkitWarning, match=r"coordinate 'mu', the sampler stored .* belong to a density"):
+    with pytest.warns(sk.SteinkitWarning, match=r"coordinate 'mu', the sampler stored .* come from a density"):
         target, sample = sk.from_blackjax(with_another_prior, states((400,)))
     assert sk.verdict(sample, target).p < 1e-6
 

@@ -148,7 +148,7 @@ def test_gradients_that_a_run_stored_are_compared_with_the_model():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sk.from_numpyro(schools, Run(grouped, None, z_grad=stored), ERRORS, EFFECTS)
-    with pytest.warns(sk.SteinkitWarning, match=r"theta\[\d\].* belong to a density"):
+    with pytest.warns(sk.SteinkitWarning, match=r"theta\[\d\].* come from a density"):
         sk.from_numpyro(schools, Run(grouped, None, z_grad=stored), ERRORS, EFFECTS[::-1].copy())
 
 

@@ -250,8 +250,9 @@ def optimal_weights(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target.
     discrepancy : {"auto", "graph", "slices"}, default "auto"
-        "graph" is the graph Stein discrepancy, in up to three dimensions. "slices" is the sum of univariate
-        discrepancies along the coordinates and of the means of Stein features. "auto" uses the graph in one dimension
+        "graph" is the graph Stein discrepancy, in up to three dimensions. "slices" is the sum of the univariate
+        discrepancies along the coordinates and the absolute means of Stein features. "auto" uses the graph in one
+        dimension
         and slices otherwise. Both are computed in units of the standard deviations of the draws.
     max_weight : float, optional
         Largest weight of a draw, at least 1/n. By default, the weights are not limited.

@@ -29,7 +29,7 @@ ROWS = 5
 """Rows of each node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
 
 SMALLEST_BOX = 2.0**-1000
-"""A box of gamma below this value is replaced by zero in lower bounds and by this value in upper bounds."""
+"""A bound of |gamma| below this value is replaced by zero in lower bounds and by this value in upper bounds."""
 
 _SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072

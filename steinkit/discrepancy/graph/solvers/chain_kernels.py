@@ -74,7 +74,7 @@ class Blocks(NamedTuple):
 
 @array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimize the cost over a control that changes the slope by `half`.
+    """Minimize the cost over a control; the slope changes by `half` times it.
 
     Return P, r, s and 1/R.
     """

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
 FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
@@ -91,7 +91,7 @@ class Chain(NamedTuple):
     far_low: float
 
 
-@array_kernel
+@inner_array_kernel
 def two_sum(a: float, b: float) -> DoubleDouble:
     """Return the rounded sum and its rounding error."""
     total = a + b
@@ -99,7 +99,7 @@ def two_sum(a: float, b: float) -> DoubleDouble:
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-@array_kernel
+@inner_array_kernel
 def _split(a: float) -> DoubleDouble:
     """Split a double into a sum of two 26-bit numbers."""
     scaled = _SPLITTER * a
@@ -107,7 +107,7 @@ def _split(a: float) -> DoubleDouble:
     return high, a - high
 
 
-@array_kernel
+@inner_array_kernel
 def two_product(a: float, b: float) -> DoubleDouble:
     """Return the rounded product and its rounding error."""
     product = a * b
@@ -116,7 +116,7 @@ def two_product(a: float, b: float) -> DoubleDouble:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@array_kernel
+@inner_array_kernel
 def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     """Add two double-doubles.
 
@@ -127,7 +127,7 @@ def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     return total, rest
 
 
-@array_kernel
+@inner_array_kernel
 def _times(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
     """Multiply two double-doubles."""
     high, error = two_product(a[0], b[0])
@@ -262,7 +262,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     return rounded_up
 
 
-@array_kernel
+@inner_array_kernel
 def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
     """Return the cost of T and phi after the last node of a segment.
 
@@ -278,7 +278,7 @@ def _end_cost(chain: Chain, end: int, force: float, forward: float) -> float:
     return radius * remainder + chain.c2 * (abs(forward - lift) + rounding)
 
 
-@array_kernel
+@inner_array_kernel
 def _box_force(multiplier: float, box: float) -> float:
     """Return the force from the value box of a node.
 
@@ -287,7 +287,7 @@ def _box_force(multiplier: float, box: float) -> float:
     return multiplier / box if box > 0.0 else 0.0
 
 
-@array_kernel
+@inner_array_kernel
 def _balance_forces(
     chain: Chain, p: Floats, start: int, end: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]
 ) -> None:
@@ -321,7 +321,7 @@ def _balance_forces(
         _sum_outwards(start, end, known, jump, force)
 
 
-@array_kernel
+@inner_array_kernel
 def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats], force: tuple[Floats, Floats]) -> None:
     """Set T by the recursion T' = T + jump, starting at `known`."""
     (up, up_low), (high, low) = jump, force

@@ -36,7 +36,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     ROWS,
     Chain,
 )
-from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
@@ -72,7 +72,7 @@ class Blocks(NamedTuple):
     far_radius: float
 
 
-@array_kernel
+@inner_array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
     """Minimize the cost over a control; the slope changes by `half` times it.
 

@@ -48,7 +48,7 @@ def judged(first, last):
         yield json.dumps(found.to_dict()), found.summary(), found.sliced.z.tobytes(), found.ksd_equivalent_draws
 
 def machine_code():
-    return [len(each.compiled.signatures) for each in (riccati_solve, *row_kernels(IMQ.radial, False))]
+    return [len(each.compiled.signatures) for each in (riccati_solve, *row_kernels(IMQ.radial))]
 
 first, last = map(int, sys.argv[1:])
 compilation._is_kept = lambda _: False

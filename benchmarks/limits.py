@@ -97,7 +97,8 @@ def sweep(n: int) -> Measured:
     variables, rows, entries = len(state.y), len(state.p), len(state.rows.value)
     steps = (each.astype(np.float32) for each in (state.objective, state.tau, state.sigma))
     weights = np.full(SWEEPS, 0.9, np.float32)
-    run = partial(kernels.halpern_steps, state.rows, *steps, state.iterates, weights, np.zeros(1, bool))
+    every, never = np.arange(rows, dtype=np.uint32), np.zeros(1, bool)
+    run = partial(kernels.halpern_steps, state.rows, *steps, state.iterates, weights, every, never)
     moved = variables * 11 * 4 + rows * 5 * 4 + entries * 8
     held = variables * 6 * 4 + rows * 4 * 4 + entries * 8
     return Measured(n, median_seconds(run) / SWEEPS, moved, machine.triad(held))

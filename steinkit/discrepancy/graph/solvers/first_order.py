@@ -19,8 +19,9 @@ The iteration uses single precision. The width of the bracket is usually limited
 Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
 then decreases approximately as 1/k^2, where k is the number of iterations. This rate is used to schedule the next check
 of the bracket. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5
-takes a few thousand. If some edges are a hundred times shorter than the others, the method may stall, even in double
-precision. In this case, a note is attached to the candidate.
+takes a few thousand. Most rows never bind, and only the rows that are close to binding are processed between two
+checks. If some edges are a hundred times shorter than the others, the method may stall, even in double precision. In
+this case, a note is attached to the candidate.
 
 To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
 
@@ -63,6 +64,7 @@ _CHECK_EVERY = 50  # number of iterations
 _FIRST_CHECK = 100
 _MOST_ITERATIONS = 20_000
 
+_ACTIVE = 0.8  # rows are skipped while |a'y| is smaller at every check and their multipliers are zero
 _ETA = 0.99  # less than one to allow for rounding errors
 # restart if the residual is below the first fraction of its initial value, or below the second and growing
 _SUFFICIENT, _NECESSARY = 0.4, 0.8
@@ -137,6 +139,8 @@ class Iteration:
         Steps without the factors omega and eta.
     y, p : ndarray, shapes (N,), (m,)
         The point (y+, p+) that is checked.
+    active : ndarray of bool, shape (m,)
+        Rows that have been close to binding at a check. All other multipliers are zero.
     iterations : int
         Number of iterations so far.
     lower, upper : float
@@ -163,6 +167,7 @@ class Iteration:
         m, n = self.matrix.shape
         self.iterates = kernels.Iterates(*(np.zeros(size, np.float32) for size in (n, n, n, m, m, n)))
         self.y, self.p, self.best_y, self.best_p = np.zeros(n), np.zeros(m), np.zeros(n), np.zeros(m)
+        self.active = np.ones(m, dtype=np.bool_)
         self.lower, self.upper = 0.0, float(np.abs(self.objective).sum())
         self.omega = (float(np.linalg.norm(self.objective)) or 1.0) / np.sqrt(m)
         self.iterations = self.age = 0
@@ -176,15 +181,19 @@ class Iteration:
     def advance(self) -> None:
         """Iterate up to the next check, and compute (y+, p+)."""
         tau, sigma = _ETA / self.omega * self.tau, _ETA * self.omega * self.sigma
-        k = self.age + np.arange(1, _CHECK_EVERY + 1)
+        k, state = self.age + np.arange(1, _CHECK_EVERY + 1), self.iterates
         objective, *steps, weights = (each.astype(np.float32) for each in (self.objective, tau, sigma, k / (k + 1.0)))
-        kernels.halpern_steps(self.rows, objective, *steps, self.iterates, weights, self.stop)
+        active = np.flatnonzero(self.active).astype(np.uint32)
+        kernels.halpern_steps(self.rows, objective, *steps, state, weights, active, self.stop)
         self.age += _CHECK_EVERY
         self.iterations += _CHECK_EVERY
-        y, p, pull = (each.astype(np.float64) for each in (self.iterates.y, self.iterates.p, self.iterates.pull))
+        y, p, pull = (each.astype(np.float64) for each in (state.y, state.p, state.pull))
         self.y = np.clip(y + tau * (self.objective - pull), -1.0, 1.0)
-        moved = p + sigma * (self.matrix @ (2.0 * self.y - y))
+        activity = self.matrix @ (2.0 * self.y - y)
+        moved = p + sigma * activity
         self.p = moved - np.clip(moved, -sigma, sigma)
+        near = (np.abs(activity) >= _ACTIVE) | (p != 0.0) | (self.p != 0.0)
+        self.active = near | (self.active & (self.iterations > _CHECK_EVERY))
         on_y, on_p = self._squares(y, p)
         self.residual = np.sqrt(on_y * self.omega + on_p / self.omega)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.runtime.compilation import array_kernel
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 
 
 class MatrixRows(NamedTuple):
@@ -60,12 +60,13 @@ def halpern_steps(
     sigma: Floats,
     iterates: Iterates,
     weights: Floats,
+    active: Integers,
     stop: NDArray[np.bool_],
 ) -> None:
     """Take several reflected Halpern steps.
 
-    The step is z <- w (2 z+ - z) + (1 - w) z_0, where z = (y, p), with one weight w per step. Multipliers of rows that
-    never bind remain zero, and these rows are not added to A'p. The steps end as soon as `stop[0]` is true.
+    The step is z <- w (2 z+ - z) + (1 - w) z_0, where z = (y, p), with one weight w per step. Only the rows in `active`
+    are processed. The multipliers of all other rows must be zero. The steps end as soon as `stop[0]` is true.
     """
     y, anchor_y, ahead, p, anchor_p, pull = iterates
     one, two = np.float32(1.0), np.float32(2.0)
@@ -77,7 +78,7 @@ def halpern_steps(
             ahead[i] = two * min(max(y[i] + tau[i] * (objective[i] - pull[i]), -one), one) - y[i]
             y[i] = weight * ahead[i] + rest * anchor_y[i]
             pull[i] = np.float32(0.0)
-        for i in range(len(p)):
+        for i in active:
             begin, end = rows.start[i], rows.start[i + 1]
             product = np.float32(0.0)
             for k in range(begin, end):

@@ -36,6 +36,7 @@ from .discrepancy.bounded_features import BoundedMoments as BoundedMoments
 from .discrepancy.classical import ClassicalSteinDiscrepancy as ClassicalSteinDiscrepancy
 from .discrepancy.classical import classical_stein_discrepancy as classical_stein_discrepancy
 from .discrepancy.graph.discrepancy import graph_stein_discrepancy as graph_stein_discrepancy
+from .discrepancy.graph.distances import DistanceBound as DistanceBound
 from .discrepancy.graph.result import GraphSteinDiscrepancy as GraphSteinDiscrepancy
 from .discrepancy.graph.spanner.geometry import Graph as Graph
 from .discrepancy.graph.spanner.geometry import complete_graph as complete_graph

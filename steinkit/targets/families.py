@@ -93,6 +93,12 @@ class Normal(Family):
         super().__init__("normal", dim, mean=center, covariance=matrix)
         self.mean, self._scatter = as_vector(center, self.dim, "mean"), as_scatter(matrix, self.dim, "covariance")
 
+    @property
+    def convexity(self) -> float:
+        """Smallest eigenvalue of the inverse covariance."""
+        factor = self._scatter.factor
+        return float(np.linalg.norm(np.diag(factor) if factor.ndim == 1 else factor, 2) ** -2.0)
+
     def _evaluate_score(self, points: Floats) -> Floats:
         return -self._scatter.solve(points - self.mean)
 

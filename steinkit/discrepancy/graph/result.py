@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from steinkit.discrepancy.bracket import Measured
+from steinkit.discrepancy.graph.distances import DistanceBound, bound_from_convexity, bound_on_line
 from steinkit.discrepancy.graph.readings import (
     advice,
     confirmed,
@@ -22,9 +23,11 @@ from steinkit.discrepancy.graph.readings import (
 )
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.errors import UsageError
 from steinkit.measurement import Reference, Term, terms_of
 from steinkit.result import Statement, claimed
 from steinkit.sample import Floats
+from steinkit.target import Target, require_target
 from steinkit.text import count, rounded_outwards, sentence
 
 DIRECTIONS = {
@@ -60,7 +63,9 @@ class GraphSteinDiscrepancy(Measured):
     coordinate_lower, coordinate_upper : ndarray, shape (d,)
         Certified bounds for the coordinates, which sum to `lower` and `upper`.
     g : ndarray, shape (n, d)
-        A Stein function that attains `lower`, in raw coordinates. The Stein factors bound it in `units`.
+        A Stein function that attains `lower`, in raw coordinates. In `units`, no value and no gradient exceeds its
+        bound, also close to the bounds of the support. The constraints on pairs of points, and the mean `lower`, hold
+        up to the rounding of the stored values.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
         Gradient of g. See `grad_g`. The second shape contains only the derivatives of g_j in direction j. The others
         are zero, because no edge adds a constraint, as in hundreds of dimensions.
@@ -238,6 +243,63 @@ class GraphSteinDiscrepancy(Measured):
         known = {} if moments is None else confirmed(*moments)
         found = [self._direction(j) for j in range(self.sample.dim)]
         return tuple(each if each in known and known[each][j] else "unclear" for j, each in enumerate(found))
+
+    def distance_bound(
+        self,
+        target: Target | None = None,
+        *,
+        convexity: float | None = None,
+        third_derivative: float = 0.0,
+        fourth_derivative: float = 0.0,
+    ) -> DistanceBound:
+        """Bound the Wasserstein distance to the target and the errors of means.
+
+        The bounds are computed from `upper` and from the Stein factors of the target. They hold for any graph.
+
+        Parameters
+        ----------
+        target : Target, optional
+            Target with a log density in one dimension, or a normal target. It is not required if `convexity` is given.
+        convexity : float, optional
+            Number k > 0 such that the Hessian of the log density is at most -k times the identity at all points. The
+            support must be unbounded. The value is known for normal targets.
+        third_derivative, fourth_derivative : float, default 0.0
+            Largest operator norms of the third and fourth derivatives of the log density.
+
+        Returns
+        -------
+        DistanceBound
+            The bounds and their assumptions.
+
+        Raises
+        ------
+        UsageError
+            If neither a suitable target nor its convexity is given, if the Stein factors of the target are infinite, or
+            if the discrepancy has a diffusion operator.
+
+        Examples
+        --------
+        >>> import steinkit as sk
+        >>> target = sk.targets.Normal()
+        >>> found = sk.graph_stein_discrepancy(target.sample(300, 0), target, stein_factors=(1.0, 0.8, 2.0))
+        >>> bound = found.distance_bound(target)
+        >>> sk.wasserstein_distance(found.sample.points, target).upper <= bound.wasserstein
+        True
+        """
+        if self.operator is not None:
+            raise UsageError("a distance bound requires the Langevin operator; got a diffusion operator")
+        scale = self.units.scale
+        require_target(target, optional=True)
+        known = getattr(target, "convexity", None) if convexity is None else convexity
+        if convexity is None and target is not None and self.sample.dim == 1 and target.has_log_density:
+            return bound_on_line(self.upper, self.stein_factors, target, self.sample.points[:, 0], float(scale[0]))
+        if known is None:
+            raise UsageError(
+                "a distance bound requires a target with a log density in one dimension, or a strongly log-concave "
+                "target; pass convexity="
+            )
+        derivatives = known, third_derivative, fourth_derivative
+        return bound_from_convexity(self.upper, self.stein_factors, derivatives, scale, self.bounds)
 
     @property
     def is_wide(self) -> bool:

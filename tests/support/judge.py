@@ -180,19 +180,25 @@ def sliced_claims(instance, result):
 
 
 def excess_in_rounding_errors(instance, result):
-    """Return the largest excess of a row or box by the returned g and slopes.
+    """Return the largest excess of a row, or of `lower` over the objective, by the returned g and slopes.
 
-    The unit is 2^-53 times the sum of the sizes of the terms of the row, as the entries of g are rounded.
+    The unit is 2^-53 times the sum of the sizes of the terms, as the entries of g are rounded. The result is infinite
+    if g or a slope exceeds its box at all, such as c2 times the distance to a bound.
     """
     largest = Fraction(0)
     n, dim = result.g.shape
-    for j, claim in enumerate(graph_claims(instance, result.graph.edges, [(0.0, 0.0)] * dim)):
+    brackets = list(zip(result.coordinate_lower, result.coordinate_upper, strict=True))
+    for j, claim in enumerate(graph_claims(instance, result.graph.edges, brackets, result.coefficients)):
         slopes = np.zeros((n, dim))
         slopes[:, range(dim) if result.slopes.shape[2] == dim else [j]] = result.slopes[:, j]
         y = [Fraction(value) for value in [*result.g[:, j].tolist(), *slopes.T.ravel().tolist()]]
-        sides = [([value], limit) for value, limit in zip(y, claim.program.box, strict=True)]
-        sides += [([a * y[k] for k, a in row.items()], radius) for row, radius in claim.program.rows]
-        for terms, limit in sides:
-            if size := sum(map(abs, terms)) + limit:
-                largest = max(largest, (abs(sum(terms)) - limit) / size)
+        if any(abs(value) > limit for value, limit in zip(y, claim.program.box, strict=True)):
+            return np.inf
+        terms = [b * value for b, value in zip(claim.program.objective, y, strict=True)]
+        if lost := Fraction(claim.lower) - sum(terms):
+            largest = max(largest, lost / (sum(map(abs, terms)) + abs(lost)))
+        for row, radius in claim.program.rows:
+            terms = [a * y[k] for k, a in row.items()]
+            if size := sum(map(abs, terms)) + radius:
+                largest = max(largest, (abs(sum(terms)) - radius) / size)
     return float(largest * 2**53)

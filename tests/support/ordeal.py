@@ -30,7 +30,7 @@ WHOLE = {"classical": classical_claims, "wasserstein": wasserstein_claims}
 """Measures that claim one number."""
 
 _ROUNDING_ERRORS = 4
-"""Largest excess of a row by g, in units of 2^-53 times the sizes of its terms."""
+"""Largest excess of a row by g, or of `lower` over its objective, in units of 2^-53 times the sizes of the terms."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ def refutations(instance, family, answers):
 
 
 def infeasible(instance, result):
-    """Return the reason why g and its slopes violate a row of a small program, or an empty string."""
+    """Return the reason why g and its slopes violate a small program or miss `lower`, or an empty string."""
     if result is None or instance.measure != "graph" or instance.unit != 1.0 or len(result.g) > 20:
         return ""
     excess = excess_in_rounding_errors(instance, result)
-    return f"g exceeds a row by {excess:.3g} rounding errors" if excess > _ROUNDING_ERRORS else ""
+    return f"g exceeds a row or misses lower by {excess:.3g} rounding errors" if excess > _ROUNDING_ERRORS else ""
 
 
 def stretched(instance):

@@ -176,10 +176,11 @@ class ChainProgram:
         Returns
         -------
         float
-            Lower bound. Its allowances cover the rounding errors of the recursion, of the products with the
-            coefficients and of their sum. The point that attains it, up to one rounding error per variable. At a far
-            bound, the point is also subject to a common shift of the residuals, which is proved to exist but may not be
-            a double.
+            Lower bound, with allowances for the rounding errors of the recursion, of the products with the coefficients
+            and of their sum.
+        ndarray, shape (2n,)
+            The point that attains it, up to one rounding error per variable. At a far bound, the point is also subject
+            to a common shift of the residuals, which is proved to exist but may not be a double.
         """
         values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
@@ -189,11 +190,11 @@ class ChainProgram:
         slack, loss = 0.0, 0.0
         if self.chain.far >= 0.0:
             y, found, slack, loss = self._shifted_to_bound(y, found, values, slopes)
-        scale = max(1.0, found.worst * _OUTWARD) + slack * _OUTWARD
+        scale = (max(1.0, found.worst) + slack) * _OUTWARD
         value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
         if not (0.0 < value < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
-        return value, y / scale if scale > 1.0 else y
+        return value, y / scale
 
     def upper_bound(self, p: Floats) -> float:
         """Return the cost of the dual point given by multipliers p of shape (5n,).

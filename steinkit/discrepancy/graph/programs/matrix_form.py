@@ -160,14 +160,12 @@ class CoordinateProgram:
         outside = _largest_ratio(np.abs(y), self.box)
         if outside > 1.0:  # scaling the vector into the box first prevents overflow below
             y = y / (outside * OUTWARD)
-        scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0)))
+        scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0))) * OUTWARD
         terms = self.objective * y
         value = exact_sum(terms) - 4.0 * UNIT_ROUNDOFF * exact_sum(np.abs(terms)) - len(terms) * SMALLEST
         value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))
         if not (0.0 < value < math.inf and outside < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
-        if scale > 1.0:
-            scale *= OUTWARD
         return value / (scale * OUTWARD), y / scale
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -122,7 +122,10 @@ def bound_on_line(upper: float, used: Factors, target: Target, points: Floats, s
 
 
 def factors_on_line(target: Target, points: Floats) -> Factors:
-    """Return the Stein factors of a target in one dimension, for functions with Lipschitz constant 1."""
+    """Return the Stein factors of a target in one dimension.
+
+    The factors hold for all functions with Lipschitz constant 1, in raw units.
+    """
     x, log_p = _grid(target, points)
     s, h = target.score(x[:, None])[:, 0], float(x[1] - x[0])
     p = np.exp(log_p - log_p.max())

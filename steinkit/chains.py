@@ -281,7 +281,9 @@ def chain_diagnostics(draws: DrawsLike) -> ChainDiagnostics:
     """Compute effective sample sizes, R-hat and moments of each parameter.
 
     Chain labels split the sample into chains, and draw numbers determine the order within each chain. A sample without
-    labels is treated as one chain. Chains of unequal length are truncated to the length of the shortest chain.
+    labels is treated as one chain, or as several if the autocorrelation shows that the rows of several chains
+    alternate, as in emcee's ``get_chain(flat=True)``. Chains of unequal length are truncated to the length of the
+    shortest chain.
 
     The diagnostics do not depend on the target, so a biased sampler that mixes well has good diagnostics. ESS and R-hat
     do not use weights. `ChainDiagnostics.weight_ess` measures the effect of weights.

@@ -22,6 +22,8 @@ from steinkit.result import Displayed, named
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_SEARCHED = 10_000  # number of rows that are searched for interleaved chains
+_CLEAR_CORRELATION = 6.0  # in standard errors
 PER_DRAW = ("weights", "cost", "log_q", "divergent", "energy", "tree_depth")  # arrays with one number per draw
 
 _LARGEST_WHOLE = 2.0**53  # largest absolute value below which doubles represent all integers
@@ -449,20 +451,43 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
 
+def chain_labels(sample: Sample) -> Integers:
+    """Return the chain label of each draw.
+
+    Without labels, there is one chain, unless the autocorrelations show that the rows of several chains alternate.
+    Rows of the same chain are then correlated, but neighboring rows are not.
+    """
+    if sample.chain is not None:
+        return sample.chain
+    signs = np.sign(sample.points[:_SEARCHED] - np.median(sample.points[:_SEARCHED], axis=0))
+    n = len(signs)
+    power = np.zeros(n + 1)
+    for column in signs.T:
+        power += np.abs(np.fft.rfft(column, 2 * n)) ** 2 / sample.dim
+    correlations = np.fft.irfft(power, 2 * n)[: n // 4] / n
+    clear = np.flatnonzero(np.abs(correlations[1:]) > _CLEAR_CORRELATION / np.sqrt(n)) + 1
+    return np.arange(len(sample)) % (clear[0] if len(clear) and correlations[clear[0]] > 0.0 else 1)
+
+
 def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
     """Return the rows of each chain in order, and a list of notes.
 
     Returns
     -------
     list of ndarray of int
-        The rows of each chain, in increasing order of the labels. Without labels, there is one chain.
+        The rows of each chain, in increasing order of the labels; see `chain_labels`.
     list of str
-        Notes on chains with repeated draw numbers. The order of their draws is not changed.
+        Notes on interleaved chains, and on chains with repeated draw numbers. The order of their draws is not changed.
     """
-    labels = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
+    labels = chain_labels(sample)
     order = np.argsort(labels, kind="stable")
     chains = np.split(order, 1 + np.flatnonzero(np.diff(labels[order])))
     notes: list[str] = []
+    if sample.chain is None and len(chains) > 1:
+        notes.append(
+            f"rows {len(chains)} apart are correlated but neighboring rows are not, so the draws were read as "
+            f"{len(chains)} interleaved chains, as from emcee's get_chain(flat=True)"
+        )
     if sample.draw is None:
         return chains, notes
     for k, rows in enumerate(chains):

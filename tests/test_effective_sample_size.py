@@ -115,3 +115,44 @@ def test_the_comparison_detects_errors_in_the_eleventh_digit(monkeypatch):
             )
             with pytest.raises(AssertionError):
                 require_equal(points)
+
+
+def interleaved(seed, chains, n, correlation):
+    """Return draws of stationary AR(1) chains, step by step, as from emcee's ``get_chain(flat=True)``."""
+    x = np.random.default_rng(seed).standard_normal((n, chains, 3))
+    for k in range(1, n):
+        x[k] = correlation * x[k - 1] + np.sqrt(1.0 - correlation**2) * x[k]
+    return x
+
+
+@pytest.mark.parametrize(("chains", "correlation"), [(4, 0.5), (32, 0.7), (100, 0.4)])
+def test_interleaved_chains_are_detected(chains, correlation):
+    x = interleaved(1, chains, 250, correlation)
+    flat = sk.chain_diagnostics(x.reshape(-1, 3))
+    labelled = sk.chain_diagnostics(x.swapaxes(0, 1))
+    np.testing.assert_allclose(flat.bulk_ess, labelled.bulk_ess, rtol=1e-10)
+    assert f"rows {chains} apart are correlated" in flat.warnings[0]
+
+
+def test_exact_interleaved_chains_pass():
+    target = sk.targets.Normal(np.zeros(3))
+    found = [sk.verdict(interleaved(seed, 32, 125, 0.7).reshape(-1, 3), target) for seed in range(10)]
+    assert sum(each.p < 0.05 for each in found) <= 2
+    assert all(each.ess < 900 for each in found)  # 4000 * 0.3 / 1.7 = 706 for the means
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.standard_normal((400, 2)),
+        lambda rng: rng.standard_cauchy((400, 2)),
+        lambda rng: rng.poisson(1.0, (400, 2)),
+        lambda rng: interleaved(int(rng.integers(1000)), 1, 400, 0.95)[:, 0],
+        lambda rng: interleaved(int(rng.integers(1000)), 1, 400, -0.7)[:, 0],
+    ],
+    ids=["normal", "cauchy", "counts", "slow", "antithetic"],
+)
+def test_other_draws_are_one_chain(draw):
+    for seed in range(40):
+        found = sk.chain_diagnostics(draw(np.random.default_rng(seed)))
+        assert not any("apart" in note for note in found.warnings)

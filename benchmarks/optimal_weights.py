@@ -1,16 +1,18 @@
 """Compare optimal weights with equal, entropy and kernel-optimal weights.
 
-    python benchmarks/optimal_weights.py --posteriors FOLDER --record
+    python benchmarks/optimal_weights.py --posteriors FOLDER --half held-out --record
     python benchmarks/optimal_weights.py --part exact --instances 500
     python benchmarks/optimal_weights.py --quick
 
 The program has the following parts:
 
-- posteriors: samples of the posteriors in a folder with one subfolder per posterior, which contains `reference.npz` and
-  `biased.npz`. The modes of `normal_2-normal_mixture` are far apart, and no method here estimates their weights, so it
-  is omitted. The true marginals are estimated from about 4000 other draws;
-- synthetic: exact draws, normal draws with the correct moments and draws that are too wide, of log gamma and banana
-  targets, with known marginals;
+- posteriors: samples of the posteriors in a folder with one subfolder per posterior, which contains `reference.npz`,
+  `biased.npz` and `facts.json`. The modes of `normal_2-normal_mixture` are far apart, and no method here estimates
+  their weights, so it is omitted. Two samples are added to those of the folder: 1000 draws of the reference, which are
+  exact, and 1000 of its 2000 draws with probabilities that increase along the first principal axis. The true marginals
+  are estimated from 4000 to 6000 other draws;
+- synthetic: exact draws, normal draws with the correct moments and draws that are too wide, of log gamma targets with
+  independent and with strongly dependent coordinates (correlation .9), and of banana targets, with known marginals;
 - sgld: SGLD on the mixture posterior at three step sizes, with marginals from quadrature;
 - exact: brackets of small random instances against optima in rational arithmetic;
 - time: CPU seconds by the numbers of draws and coordinates.
@@ -18,15 +20,20 @@ The program has the following parts:
 Errors are root mean squares over the coordinates, in standard deviations under the target: of means, of standard
 deviations, of the 5, 25, 50, 75 and 95 % quantiles, and the mean Wasserstein distance of the marginals. The
 kernel-optimal weights minimize the kernel Stein discrepancy with the inverse multiquadric kernel (Liu and Lee 2017).
+
+The samples are split into two halves. All choices of the method are made on the development half, and the held-out half
+is counted once. The posteriors are split in pairs of similar dimension (`DEVELOPMENT`). The other samples have the
+seeds 0, 1, ... for development and 100, 101, ... for the held-out half.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +56,8 @@ PARTS = ("posteriors", "synthetic", "sgld", "exact", "time")
 DRAWS = 1000
 OMITTED = "normal_2-normal_mixture"
 STEPS = (1e-3, 5e-3, 1e-2)
+DEVELOPMENT = ("gp_regr", "garch11", "low_dim_gauss_mix", "logmesquite", "eight_schools_centered", "diamonds")
+HALVES = {"development": 0, "held-out": 100}  # first seed
 
 
 class Case(NamedTuple):
@@ -62,35 +71,60 @@ class Case(NamedTuple):
     masses: np.ndarray
 
 
-def posteriors(folder: Path, draws: int, only: str) -> Iterator[Case]:
+def posteriors(folder: Path, draws: int, half: str) -> Iterator[Case]:
     """Yield the samples of the posteriors in a folder."""
     for place in sorted(folder.iterdir()):
-        if not (place / "biased.npz").is_file() or place.name == OMITTED or only not in place.name:
+        label = place.name.split("-")[-1]
+        if not (place / "biased.npz").is_file() or place.name == OMITTED:
+            continue
+        if (label in DEVELOPMENT) != (half == "development"):
             continue
         reference, biased = np.load(place / "reference.npz"), np.load(place / "biased.npz")
+        facts = json.loads((place / "facts.json").read_text())
+        x, s = reference["points"], reference["scores"]
+        centre, scale = x.mean(axis=0), x.std(axis=0)
+        shift = 0.25 * np.array(facts["sd"]) * (np.array(facts["names"]) == facts["shift_coordinate"])
+        exact = {
+            "good": biased["good_points"],
+            "meanfield": biased["meanfield_points"],
+            "shift25": biased["shift25_points"] - shift,
+            "wide12": centre + (biased["wide12_points"] - centre) / 1.2,
+        }
         for key in sorted(name.removesuffix("_points") for name in biased.files if name.endswith("_points")):
-            exact = [biased[f"{other}_points"] for other in ("good", "meanfield") if other != key]
-            truth = np.vstack([reference["points"], *exact])
             rows = np.random.default_rng(0).permutation(len(biased[f"{key}_points"]))[:draws]
-            x, s = biased[f"{key}_points"][rows], biased[f"{key}_scores"][rows]
-            yield Case(place.name.split("-")[1], key, x, s, truth, np.full(len(truth), 1.0 / len(truth)))
+            truth = np.vstack([x, *(exact[other] for other in exact if other != key)])
+            yield case_of(label, key, biased[f"{key}_points"][rows], biased[f"{key}_scores"][rows], truth)
+        yield case_of(label, "exact", x[:draws], s[:draws], np.vstack([x[draws:], *exact.values()]))
+        z = (x - centre) / scale
+        along = z @ np.linalg.eigh(np.cov(z.T))[1][:, -1]
+        chances = 1.0 / (1.0 + np.exp(-1.5 * along / along.std()))
+        rows = np.random.default_rng(0).choice(len(x), draws, replace=False, p=chances / chances.sum())
+        yield case_of(label, "selected", x[rows], s[rows], np.vstack([*exact.values()]))
 
 
-def synthetic(draws: int, repeats: int) -> Iterator[Case]:
+def case_of(name: str, sample: str, points: np.ndarray, scores: np.ndarray, truth: np.ndarray) -> Case:
+    """Return a case with true marginals given by equally weighted points."""
+    return Case(name, sample, points, scores, truth, np.full(len(truth), 1.0 / len(truth)))
+
+
+def synthetic(draws: int, seeds: range) -> Iterator[Case]:
     """Yield samples of log gamma and banana targets."""
     levels = (np.arange(20_000) + 0.5) / 20_000
     law = loggamma(3.0)
-    for k in range(repeats):
+    root = np.linalg.cholesky(0.1 * np.eye(3) + 0.9)
+    for k in seeds:
         rng = np.random.default_rng([1, k])
         exact = law.rvs((draws, 3), random_state=rng)
         truth = np.tile(law.ppf(levels)[:, None], 3)
+        mixed = law.rvs((200_000, 3), random_state=np.random.default_rng(0)) @ root.T
         near = {
             "exact": exact,
             "normal": rng.normal(law.mean(), law.std(), exact.shape),
             "wide": law.mean() + 1.2 * (exact - law.mean()),
         }
         for name, x in near.items():
-            yield Case("log gamma", name, x, 3.0 - np.exp(x), truth, np.full(len(truth), 1.0 / len(truth)))
+            yield case_of("log gamma", name, x, 3.0 - np.exp(x), truth)
+            yield case_of("dependent log gamma", name, x @ root.T, (3.0 - np.exp(x)) @ np.linalg.inv(root), mixed)
         z = rng.standard_normal((draws, 2))
         truth = np.random.default_rng(0).standard_normal((200_000, 2))
         truth[:, 0] = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
@@ -100,16 +134,16 @@ def synthetic(draws: int, repeats: int) -> Iterator[Case]:
             x[:, 1] += 0.5 * (x[:, 0] ** 2 - 1.0)
             left = x[:, 1] - 0.5 * (x[:, 0] ** 2 - 1.0)
             scores = np.column_stack([-x[:, 0] + left * x[:, 0], -left])
-            yield Case("banana", name, x, scores, truth, np.full(len(truth), 1.0 / len(truth)))
+            yield case_of("banana", name, x, scores, truth)
 
 
-def mixture_posterior(draws: int, repeats: int) -> Iterator[Case]:
+def mixture_posterior(draws: int, seeds: range) -> Iterator[Case]:
     """Yield runs of SGLD on the mixture posterior."""
     target, ticks = sk.targets.MixturePosterior(), np.linspace(-4.0, 4.0, 401)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     mass = np.exp((density := target.log_density(grid)) - density.max())
     for step in STEPS:
-        for k in range(repeats):
+        for k in seeds:
             start = np.random.default_rng([5, k]).standard_normal(2)
             x = sgld(target, step_size=step, batch_size=5, draws=draws, thin=50, start=start, seed=k).points[0]
             yield Case("mixture posterior", f"sgld {step:g}", x, target.score(x), grid, mass / mass.sum())
@@ -146,7 +180,17 @@ def errors(case: Case, weights: np.ndarray) -> dict[str, float]:
     return dict(zip(ERRORS, [*sizes, float(np.mean(distances))], strict=True))
 
 
-def compared(case: Case) -> dict[str, Any]:
+def noise(case: Case) -> float:
+    """Return the root mean square error of the true quantiles, or 0 if they are not estimated from few draws."""
+    n = len(case.truth)
+    if n > 10_000:
+        return 0.0
+    rng, sd = np.random.default_rng(0), case.truth.std(axis=0)
+    copies = [np.quantile(case.truth[rng.integers(n, size=n)], LEVELS, axis=0) / sd for _ in range(50)]
+    return float(np.sqrt(np.var(copies, axis=0).mean()))
+
+
+def compared(case: Case, methods: Sequence[str]) -> dict[str, Any]:
     """Return the errors of all methods for a sample."""
     sample = sk.Sample(case.points, scores=case.scores)
     row: dict[str, Any] = {"target": case.name, "sample": case.sample, "draws": len(sample), "dim": sample.dim}
@@ -155,39 +199,46 @@ def compared(case: Case) -> dict[str, Any]:
     began = time.process_time()
     found = sk.optimal_weights(sample)
     row |= {"seconds": time.process_time() - began, "gap": found.gap, "kish": found.effective_size}
+    row |= {"noise": noise(case), "solver": found.solver}
     equal = np.full(len(sample), 1.0 / len(sample))
     weights = {"equal": equal, "entropy": bias.weights, "optimal": found.weights}
-    weights["kernel"] = kernel_weights(case.points, case.scores)
-    return row | {name: None if weights[name] is None else errors(case, weights[name]) for name in METHODS}
+    if "kernel" in methods:
+        weights["kernel"] = kernel_weights(case.points, case.scores)
+    return row | {name: None if weights[name] is None else errors(case, weights[name]) for name in methods}
 
 
 def summarize(rows: list[dict[str, Any]], title: str) -> None:
     """Print the errors relative to those of other methods."""
     print(f"\n{title}: {len(rows)} samples")
-    for other in METHODS[:3]:
-        pairs = [(row["optimal"], row[other]) for row in rows if row[other] is not None]
+    for other in [name for name in METHODS if name != "optimal" and rows and name in rows[0]]:
+        pairs = [((row["optimal"], row[other]), row) for row in rows if row[other] is not None]
         for error in ERRORS:
-            new, old = (np.array([pair[k][error] for pair in pairs]) for k in (0, 1))
+            new, old = (np.array([pair[k][error] for pair, _ in pairs]) for k in (0, 1))
             print(
                 f"    {error:9} optimal / {other:8} median {np.median(new / old):.2f}; "
                 f"worse by more than .02: {np.mean(new > old + 0.02):.0%}; "
                 f"root mean square {np.sqrt(np.mean(new**2)):.3f} and {np.sqrt(np.mean(old**2)):.3f}"
             )
+        new, old = (
+            np.array([max(pair[k]["quantile"] ** 2 - row["noise"] ** 2, 1e-6) ** 0.5 for pair, row in pairs])
+            for k in (0, 1)
+        )
+        print(f"    quantile without the noise of the truth: median {np.median(new / old):.2f}")
 
 
-def compare(cases: Iterator[Case], title: str) -> list[dict[str, Any]]:
+def compare(cases: Iterator[Case], title: str, methods: Sequence[str]) -> list[dict[str, Any]]:
     """Compare all methods on samples, and print every sample."""
     rows = []
-    print(f"\n{title}\n\n{'quantile errors':44}{''.join(f'{name:>9}' for name in METHODS)}     Kish  seconds")
+    print(f"\n{title}\n\n{'quantile errors':44}{''.join(f'{name:>9}' for name in methods)}     Kish  seconds")
     for case in cases:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                rows.append(row := compared(case))
+                rows.append(row := compared(case, methods))
             except sk.SteinkitError as error:
                 print(f"{case.name:28}{case.sample:16}{error}", flush=True)
                 continue
-        values = "".join(f"{row[name]['quantile'] if row[name] else np.nan:9.3f}" for name in METHODS)
+        values = "".join(f"{row[name]['quantile'] if row[name] else np.nan:9.3f}" for name in methods)
         mark = "" if row["accepted"] else "  not reliable"
         print(f"{case.name:28}{case.sample:16}{values}{row['kish']:9.0f}{row['seconds']:9.1f}{mark}", flush=True)
     summarize(rows, "all samples")
@@ -244,31 +295,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="folder with samples of posteriors")
     parser.add_argument("--part", choices=PARTS, action="append", help="part to run, by default all parts")
-    parser.add_argument("--only", default="", metavar="TEXT", help="posteriors with this text in their name")
+    parser.add_argument("--half", choices=HALVES, default="development", help="half of the samples")
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--repeats", type=int, default=5, help="samples per synthetic case")
+    parser.add_argument("--repeats", type=int, default=3, help="samples per synthetic case")
     parser.add_argument("--instances", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--skip-kernel", action="store_true", help="no kernel-optimal weights, which are slow")
     parser.add_argument("--quick", action="store_true", help="small versions")
     records.add_option(parser)
     options = parser.parse_args()
     if options.quick:
         options.draws, options.repeats, options.instances = 200, 1, 10
     parts = options.part or PARTS
+    methods = [name for name in METHODS if name != "kernel" or not options.skip_kernel]
+    first = HALVES[options.half]
+    seeds = range(first, first + options.repeats)
     for part in parts:
         if part == "posteriors" and options.posteriors is not None:
-            rows = compare(posteriors(options.posteriors, options.draws, options.only), "Posteriors")
+            rows = compare(posteriors(options.posteriors, options.draws, options.half), "Posteriors", methods)
         elif part == "synthetic":
-            rows = compare(synthetic(options.draws, options.repeats), "Synthetic targets")
+            rows = compare(synthetic(options.draws, seeds), "Synthetic targets", methods)
         elif part == "sgld":
-            rows = compare(mixture_posterior(options.draws, options.repeats), "SGLD on the mixture posterior")
+            rows = compare(mixture_posterior(options.draws, seeds), "SGLD on the mixture posterior", methods)
         elif part == "exact":
             rows = check_brackets(options.instances, options.seed)
         elif part == "time":
             rows = measure_times(options.quick)
         else:
             continue
-        records.keep(options.record, f"optimal_weights_{part}", rows, ["--part", part])
+        name, words = f"optimal_weights_{part}", ["--part", part]
+        if part in ("posteriors", "synthetic", "sgld"):
+            name += f"_{options.half}"
+            words += [
+                "--half",
+                options.half,
+                *(["--skip-kernel"] if options.skip_kernel else []),
+                *(["--posteriors", "FOLDER"] if part == "posteriors" else []),
+            ]
+        records.keep(options.record, name, rows, words)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from .diagnosis.bias.repair import repair as repair
 from .diagnosis.bias.result import BiasEstimate as BiasEstimate
 from .diagnosis.invariance import InvarianceTest as InvarianceTest
 from .diagnosis.invariance import invariance_test as invariance_test
+from .diagnosis.thinning import thin as thin
 from .diagnosis.verdict import verdict as verdict
 from .diagnosis.verdict_result import Verdict as Verdict
 from .discrepancy.bounded_features import BoundedFeature as BoundedFeature
@@ -49,7 +50,6 @@ from .discrepancy.kernel.goodness_of_fit import KernelSteinTest as KernelSteinTe
 from .discrepancy.kernel.goodness_of_fit import kernel_stein_test as kernel_stein_test
 from .discrepancy.kernel.ksd import KernelSteinDiscrepancy as KernelSteinDiscrepancy
 from .discrepancy.kernel.ksd import kernel_stein_discrepancy as kernel_stein_discrepancy
-from .discrepancy.kernel.ksd import thin as thin
 from .discrepancy.moments import MomentSteinDiscrepancy as MomentSteinDiscrepancy
 from .discrepancy.moments import moment_stein_discrepancy as moment_stein_discrepancy
 from .discrepancy.operators import RiemannianLangevin as RiemannianLangevin

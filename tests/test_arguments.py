@@ -71,7 +71,7 @@ EXAMPLES = {
     "tune": lambda: {
         "target": NORMAL, "sampler": "rwmh", "grid": {"proposal_scale": [0.5]}, "options": {"draws": 20}, "seeds": 1,
     },
-    "wasserstein_distance": lambda: {"draws": LINE, "target_or_draws": LINE + 1.0},
+    "wasserstein_distance": lambda: {"draws": LINE, "target": sk.targets.Normal(0.0)},
     "classical_stein_discrepancy": lambda: {"draws": LINE, "target": tg.Normal(0.0)},
     "thin": lambda: {"draws": DRAWS, "target": NORMAL, "m": 3},
     "write_report": lambda: {"sources": [], "path": "no/such/folder/page.html"},

@@ -216,6 +216,12 @@ def _summed_up(draws: Draws, name: str) -> Floats:
 @option_group(
     "Thinning",
     option("--draws", type=click.IntRange(min=1), required=True, metavar="M", help="Number of draws to select."),
+    option(
+        "--method",
+        type=click.Choice(("stein", "lp")),
+        default="stein",
+        help="Stein thinning, or fewer weighted draws by a linear program.",
+    ),
     shared.setting_options("units", "kernel", "kernel_scale"),
     option(
         "--moment-weight",
@@ -236,7 +242,11 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
     the kernel Stein discrepancy. This command also uses terms for the mean and sd of each parameter. Thinning removes
     burn-in and reduces bias but cannot correct the weights of separate modes.
+
+    With --method lp, at most M draws are selected and receive unequal weights. The weights minimize a Stein discrepancy
+    of the marginal distributions.
     """
+    from steinkit.diagnosis.thinning import thin as thin_sample
     from steinkit.discrepancy.kernel import ksd
     from steinkit.discrepancy.kernel.base import scaled_kernel
 
@@ -247,20 +257,22 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
         kernel = scaled_kernel(settings["kernel"], settings["kernel_scale"])
         before = ksd.kernel_stein_discrepancy(sample, target, bounds=bounds, units=units, kernel=kernel)
         same: dict[str, Any] = {"bounds": bounds, "units": before.units, "kernel": before.kernel}
-        chosen = ksd.thin(sample, target, m=draws, moment_weight=settings["moment_weight"], **same)
+        how = {"method": settings["method"], "moment_weight": settings["moment_weight"]}
+        chosen = thin_sample(sample, target, m=draws, **how, **same)
         after = ksd.kernel_stein_discrepancy(chosen, target, **same)
     notes = (*doubts, *why, *before.warnings)
     document = {
         "sample": sample_document(sample),
-        "draws": draws,
+        "draws": len(chosen),
         "distinct": len(after.sample),
+        "method": settings["method"],
         "units": before.units.document,
         "moment_weight": settings["moment_weight"],
         "ksd": {"before": before.value, "after": after.value, "kernel": repr(before.kernel)},
         "warnings": list(notes),
     }
     text = (
-        f"Selected {draws} of {len(sample)} draws ({len(after.sample)} distinct).\n"
+        f"Selected {len(chosen)} of {len(sample)} draws ({len(after.sample)} distinct).\n"
         f"Kernel Stein discrepancy: {before.value:.4g} before, {after.value:.4g} after ({before.kernel!r})."
     )
     deliver_sample(chosen, settings, text, document, notes)

@@ -34,8 +34,9 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, highs, interior_point
 from steinkit.discrepancy.graph.solvers.block.newton_system import CORRECTORS
 from steinkit.discrepancy.graph.solvers.registry import SOLVERS
+from steinkit.discrepancy.graph.spanner import geometry
 from steinkit.discrepancy.weights_solver import ChainRows, MatrixRows, WeightsSystem, least_mean
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 
 _ALLOWANCE = 2.0**-45  # rounding errors in h and in sums over draws, relative to the sizes of the terms
 
@@ -98,6 +99,19 @@ class WeightsProgram:
         primal = other if other.upper < found.upper else found
         dual = other if other.lower > found.lower else found
         return replace(primal, lower=dual.lower, g=dual.g, h=dual.h, solver="interior point + highs")
+
+    def at(self, rows: Integers) -> WeightsProgram:
+        """Return the program for some of the points, without limits on the weights.
+
+        All programs must be one-dimensional.
+        """
+        n = len(rows)
+        shares, programs = np.full(n, 1.0 / n), []
+        for each in self.programs:
+            points = each.points[rows]
+            graph = geometry.join_neighbours(points)
+            programs.append(SteinProgram(points, each.scores[rows], shares, graph, each.factors, each.bounds))
+        return WeightsProgram(programs, self.moments[:, rows], shares, np.ones(n))
 
     def bracket(self, weights: Floats, tolerance: float) -> tuple[float, float]:
         """Return certified bounds on the discrepancy for the given weights."""

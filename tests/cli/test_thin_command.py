@@ -35,6 +35,18 @@ def test_selected_draws(steinkit, folder, burnt_in):
     assert "Selected 30 of 200 draws" in outcome.err
 
 
+def test_weighted_draws_by_linear_programs(steinkit, folder, burnt_in):
+    name, draws = burnt_in
+    settings = ("--target", "normal", "--draws", "30", "--method", "lp", "-o", "thinned.csv", "--json")
+    outcome = steinkit("thin", name, *settings)
+    thinned = sk.read_sample("thinned.csv")
+    expected = sk.thin(sk.Sample(draws, names=("a", "b")), sk.targets.Normal(dim=2), m=30, method="lp")
+    assert np.array_equal(thinned.points, expected.points)
+    np.testing.assert_allclose(thinned.probabilities, expected.probabilities)
+    assert outcome.document["method"] == "lp"
+    assert outcome.document["draws"] == len(thinned) <= 30
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [

@@ -102,3 +102,12 @@ def test_least_mean_fills_the_smallest_values_first():
     assert least_mean(h, np.ones(3)) == -1.0
     assert least_mean(h, np.full(3, 0.5)) == pytest.approx(0.5 * -1.0 + 0.5 * 2.0)
     assert least_mean(h, np.array([1.0, 0.25, 0.25])) == pytest.approx(0.25 * -1.0 + 0.25 * 2.0 + 0.5 * 3.0)
+
+
+def test_highs_solves_the_program_if_the_bracket_is_too_wide(solved, monkeypatch):
+    problem, found = solved
+    monkeypatch.setattr(WeightsProgram, "_by_interior_point", lambda self, settings: replace(found, lower=0.0))
+    other = problem.solve(TIGHT)
+    assert other.solver == "interior point + highs"
+    assert other.gap < 1e-3
+    assert other.lower == pytest.approx(found.lower, rel=2e-3)

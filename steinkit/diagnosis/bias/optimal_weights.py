@@ -59,8 +59,8 @@ class OptimalWeights(Result):
     sample : Sample
         The draws with the optimal weights.
     lower, upper : float
-        Certified bounds on the smallest discrepancy over all weights of these draws. The discrepancy of the returned
-        weights is at most `upper`.
+        Certified bounds on the smallest discrepancy over all allowed weights of these draws. The discrepancy of the
+        returned weights is at most `upper`.
     before : float
         Discrepancy of the given draws with equal weights.
     discrepancy : {"graph", "slices"}
@@ -68,7 +68,7 @@ class OptimalWeights(Result):
     effective_size : float
         Kish's effective sample size of the weights.
     max_weight : float or None
-        Largest allowed weight of a draw.
+        Largest allowed weight of a draw, or None without a limit.
     test_function : ndarray, shape (n,)
         Values of a test function with mean zero under the target at the draws. Its mean is at least `lower` under all
         allowed weights, which proves the lower bound.
@@ -148,7 +148,9 @@ class OptimalWeights(Result):
         return (
             Statement("number", "How good are the weighted draws?", f"{self.headline()}."),
             Statement(
-                "comparison", "Could other weights be better?", f"The smallest discrepancy of these draws is {proof}."
+                "comparison",
+                "Could other weights be better?",
+                f"The smallest discrepancy of allowed weights is {proof}.",
             ),
             Statement(
                 "limits",
@@ -236,8 +238,8 @@ def optimal_weights(
 ) -> OptimalWeights:
     """Compute the weights of draws that minimize a Stein discrepancy.
 
-    The weights solve a single linear program. The dual program proves that no other weights of these draws have a
-    smaller discrepancy than `OptimalWeights.lower`.
+    The weights solve a single linear program. The dual program proves that no other allowed weights of these draws have
+    a smaller discrepancy than `OptimalWeights.lower`.
 
     Parameters
     ----------
@@ -284,8 +286,8 @@ def optimal_weights(
     -----
     The weights correct the shape of marginal distributions, including quantiles. They also reduce the sampling error of
     exact draws, because they are a quadrature rule. The effective size is usually about half of the number of draws.
-    Weights cannot replace missing draws. The weights of separate modes are not determined by scores; see `repair` and
-    `mode_weights`.
+    Weights cannot replace missing draws. The weights of separate modes are not
+    determined by scores; see `repair` and `mode_weights`.
 
     References
     ----------
@@ -310,23 +312,18 @@ def optimal_weights(
     if max_weight is not None:
         number(max_weight, "max_weight", lambda w: 1.0 / n <= w <= 1.0, f"between 1/n = {1.0 / n:.4g} and 1")
     given = ScoredSample.of(sample, target, scores=scores, bounds=bounds)
-    if len(given.points) < _FEWEST:
-        raise InputError(f"expected at least {_FEWEST} distinct draws, got {len(given.points)}")
-    standard = given.in_units("own")
-    prepared = standard.raw
+    standard, inner = in_standard_units(given)
     points, dim = standard.points, standard.points.dim
     is_graph = discrepancy == "graph" or (discrepancy == "auto" and dim == 1)
     kind: Literal["graph", "slices"] = "graph" if is_graph else "slices"
     if kind == "graph" and dim > _MOST_GRAPH:
         raise UsageError(f"discrepancy 'graph' supports up to {_MOST_GRAPH} dimensions, got {dim}; use 'slices'")
-    distinct = Sample(prepared.points.points, scores=prepared.scores, names=points.names)
-    inner = ScoredSample.of(distinct, bounds=prepared.bounds)
-    require_sign(inner.draws, inner.bounds)
-    most = np.ones(len(points)) if max_weight is None else np.minimum(1.0, points.counts * max_weight)
-    _require_both_sides(standard)
+    most = np.minimum(1.0, points.counts * (max_weight or 1.0))
+    require_both_sides(standard, most)
     with stop_signal() as stop, one_thread_in_libraries():
         settings = Settings(width, deadline(), interrupted=stop)
-        program = _program(standard, inner, kind, factors, most, settings)
+        program = weights_program(standard, inner, kind, factors, settings)
+        program = replace(program, most=most)
         before = program.bracket(points.weights, width)
         found = interruptible(lambda: program.solve(settings), stop, "the weights were computed")
     shares = (found.weights / points.counts)[points.inverse]
@@ -344,7 +341,7 @@ def optimal_weights(
         tolerance=width,
         solver=found.solver,
         seconds=time.perf_counter() - began,
-        warnings=prepared.notes,
+        warnings=standard.raw.notes,
     )
     if result.gap <= width:
         return result
@@ -353,13 +350,31 @@ def optimal_weights(
     return replace(result, warnings=(*result.warnings, Caution(message)))
 
 
-def _program(
-    standard: ScoredSample, inner: ScoredSample, kind: str, factors: SteinFactors, most: Floats, settings: Settings
+def in_standard_units(given: ScoredSample) -> tuple[ScoredSample, ScoredSample]:
+    """Return the sample in standard units, and its distinct draws in raw units.
+
+    Raises
+    ------
+    InputError
+        If there are too few distinct draws, or the scores have the opposite sign.
+    """
+    if len(given.points) < _FEWEST:
+        raise InputError(f"expected at least {_FEWEST} distinct draws, got {len(given.points)}")
+    standard = given.in_units("own")
+    raw = standard.raw
+    distinct = Sample(raw.points.points, scores=raw.scores, names=raw.points.names)
+    inner = ScoredSample.of(distinct, bounds=raw.bounds)
+    require_sign(inner.draws, inner.bounds)
+    return standard, inner
+
+
+def weights_program(
+    standard: ScoredSample, inner: ScoredSample, kind: str, factors: SteinFactors, settings: Settings
 ) -> WeightsProgram:
-    """Return the linear program for draws in standard units."""
+    """Return the linear program in standard units, without limits on weights."""
     points, scores, limits = standard.points, standard.scores, standard.bounds
     z, shares, n = points.points, points.weights, len(points)
-    none = np.empty((0, n))
+    none, most = np.empty((0, n)), np.ones(n)
     if kind == "graph":
         graph, _ = graph_on(z, "spanner", 2.0, settings)
         return WeightsProgram([SteinProgram(z, scores, shares, graph, factors, limits)], none, shares, most)
@@ -373,13 +388,12 @@ def _program(
         u, own = z[:, [j]], None if limits is None else limits[[j]]
         programs.append(SteinProgram(u, pulls[:, [j]], shares, geometry.join_neighbours(u), factors, own))
     features = Quantities.of(inner, {}).stein_features()
-    if features is None:
-        return WeightsProgram(programs, none, shares, most)
-    return WeightsProgram(programs, features.T / np.abs(features).mean(axis=0)[:, None], shares, most)
+    moments = none if features is None else features.T / np.abs(features).mean(axis=0)[:, None]
+    return WeightsProgram(programs, moments, shares, most)
 
 
-def _require_both_sides(standard: ScoredSample) -> None:
-    """Raise InputError if no weights make the mean score zero.
+def require_both_sides(standard: ScoredSample, most: Floats) -> None:
+    """Raise InputError if no weights up to `most` make the mean score zero.
 
     Only scores of coordinates without bounds are checked.
     """
@@ -389,7 +403,15 @@ def _require_both_sides(standard: ScoredSample) -> None:
     sizes = np.abs(free).max(axis=1, keepdims=True)
     equal = np.vstack([free / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(standard.scores))])
     right = np.append(np.zeros(len(free)), 1.0)
-    if linprog(np.zeros(equal.shape[1]), A_eq=equal, b_eq=right).status == _INFEASIBLE:
+
+    def is_impossible(largest: Floats) -> bool:
+        limits = [(0.0, most) for most in largest.tolist()]
+        return bool(linprog(np.zeros(len(limits)), A_eq=equal, b_eq=right, bounds=limits).status == _INFEASIBLE)
+
+    if not is_impossible(most):
+        return
+    if is_impossible(np.ones(len(most))):
         raise InputError(
             "all draws are on one side of the mode: no weights make the mean score zero; run the sampler longer"
         )
+    raise InputError("no weights up to `max_weight` make the mean score zero: increase `max_weight`")

@@ -81,7 +81,8 @@ class Quantities:
         values = np.hstack([draws.points, function_values(functions, draws.points)])
         centre, scale = location_and_scale(values, draws.shares)
         require_variation(values, names)
-        constant = np.flatnonzero((draws.scores == draws.scores[0]).all(axis=0))
+        is_free = True if sample.bounds is None else ~np.isfinite(sample.bounds).any(axis=1)
+        constant = np.flatnonzero((draws.scores == draws.scores[0]).all(axis=0) & is_free)
         if len(constant):
             which = listed([names[j] for j in constant])
             raise InputError(f"the score of {which} is the same at all draws, so it contains no information about bias")

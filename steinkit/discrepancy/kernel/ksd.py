@@ -34,13 +34,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import number, require_flags, whole
+from steinkit.arguments import require_flags
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.kernel.base import BaseKernel, kernel_of
@@ -49,8 +49,8 @@ from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, st
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
 from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
-from steinkit.runtime.deadlines import require_time, thread_count, within_time
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chains
+from steinkit.runtime.deadlines import thread_count, within_time
+from steinkit.sample import DistinctSample, Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
@@ -321,103 +321,17 @@ def _u_statistic(
     return value, value - error, value + error
 
 
-@within_time
-def thin(
-    draws: DrawsLike,
-    target: Target | None = None,
-    *,
+def greedy_selection(
+    prepared: ScoredSample,
     m: int,
-    scores: ArrayLike | None = None,
-    bounds: ArrayLike | None = None,
-    units: UnitsLike = "own",
     kernel: str | BaseKernel = "imq",
     moment_weight: float = 0.3,
-    max_seconds: float | None = None,
-) -> Sample:
-    """Select m draws that represent the target by Stein thinning.
-
-    Thinning reduces bias and removes burn-in to the extent that the draws allow. Thinning does not correct the weights
-    of distant modes because the discrepancy does not detect errors in these weights. The running time is O(n m d), and
-    the memory use is O(n d).
-
-    Parameters
-    ----------
-    draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample, in any form that `as_sample` accepts. Weights are ignored, but draws of weight zero are not
-        selected.
-    target : Target, optional
-        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
-    m : int
-        Number of draws to select, which may exceed n.
-    scores : array_like, shape (n, d) or (chains, draws, d), optional
-        Score of the target at each draw.
-    bounds : array_like, shape (d, 2), optional
-        Bounds of the support. The default is the bounds of the target.
-    units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
-        Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
-        the draws ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name,
-        ``{"scale": {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not
-        represented.
-    kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
-        Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
-    moment_weight : float, default 0.3
-        Weight of locations and spreads relative to the kernel. The value 0 gives the algorithm of the paper. In 39
-        tests on thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept
-        at least 0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the
-        weight 0, they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein
-        discrepancy is about 6 % larger than with 0.
-    max_seconds : float, optional
-        Time limit in seconds.
-
-    Returns
-    -------
-    Sample
-        The m draws in the order of selection, with equal weights. A draw may occur repeatedly. If several draws are
-        equal, the first one represents them. The field `draw` contains the numbers of the draws. If the sample has no
-        draw numbers, the draws of each chain are numbered from 0.
-
-    Raises
-    ------
-    UsageError
-        If an argument is not valid.
-    InputError
-        If sample, scores and bounds are not consistent, or if the numbers overflow.
-    TimeLimitError
-        If the time limit is exceeded.
-
-    References
-    ----------
-    .. [1] M. Riabiz et al., "Optimal thinning of MCMC output", JRSS B 84(4), 2022, algorithm 1.
-
-    Examples
-    --------
-    >>> import numpy as np, steinkit as sk
-    >>> draws = 0.5 + np.random.default_rng(0).standard_normal((1000, 2))
-    >>> thinned = sk.thin(draws, sk.targets.Normal([0.0, 0.0]), m=40)
-    >>> len(thinned), bool(np.abs(thinned.points.mean(axis=0)).max() < 0.2)
-    (40, True)
-    """
-    whole(m, "m", 1)
-    number(moment_weight, "moment_weight", lambda weight: 0.0 <= weight < np.inf, "at least 0 and finite")
-    prepared = ScoredSample.of(draws, target, scores=scores, bounds=bounds).in_units(units)
-    require_time("draws were selected")
+) -> Integers:
+    """Select m distinct points of a sample by Stein thinning; return their indices."""
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
     caution(prepared.notes)
     stein = stein_kernel_for(base, prepared)
-    chosen = _greedy(stein, _moments(stein, prepared.points.weights, moment_weight), int(m))
-    sample = prepared.given
-    if sample.draw is None:
-        sample = replace(sample, draw=_numbers(sample))
-    thinned = replace(sample, weights=None)[prepared.points.first[chosen]]
-    return thinned if scores is None else replace(thinned, scores=prepared.raw.scores[chosen])
-
-
-def _numbers(sample: Sample) -> Integers:
-    """Number the draws of each chain from 0, in the given order."""
-    numbers = np.empty(len(sample), dtype=np.int64)
-    for rows in split_chains(sample)[0]:
-        numbers[rows] = np.arange(len(rows))
-    return numbers
+    return _greedy(stein, _moments(stein, prepared.points.weights, moment_weight), m)
 
 
 def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Floats:

@@ -68,12 +68,16 @@ def test_max_weight_limits_the_weights_and_raises_the_discrepancy():
     assert free.weights.max() > 2 / 200 >= limited.weights.max() * (1.0 - 1e-12)
     assert limited.lower > free.upper
     assert limited.effective_size > free.effective_size
+    with pytest.raises(sk.InputError, match="increase `max_weight`"):
+        sk.optimal_weights(x, target, max_weight=1 / 200)
 
 
 def test_bounded_support():
     x = np.random.default_rng(5).exponential(1.2, (300, 1))
     found = sk.optimal_weights(x, scores=-np.ones_like(x), bounds=[0.0, np.inf])
     assert abs(found.weights @ x[:, 0] - 1.0) < 0.02 < abs(x.mean() - 1.0)
+    both = sk.optimal_weights(np.hstack([x, x[::-1]]), scores=-np.ones((300, 2)), bounds=[[0.0, np.inf]] * 2)
+    assert np.abs(both.weights @ np.hstack([x, x[::-1]]) - 1.0).max() < 0.02
 
 
 DRAWS = np.random.default_rng(7).standard_normal((50, 2))
@@ -83,6 +87,7 @@ DRAWS = np.random.default_rng(7).standard_normal((50, 2))
     ("draws", "options", "error"),
     [
         (np.abs(DRAWS) + 3.0, {}, sk.InputError),  # one side of the mode
+        (DRAWS + 1.5, {"max_weight": 0.03}, sk.InputError),  # no allowed weights give the scores mean zero
         (DRAWS[:1], {}, sk.InputError),
         (np.ones((50, 2)), {}, sk.InputError),
         (DRAWS, {"max_weight": 0.01}, sk.UsageError),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import loggamma
 
 import steinkit as sk
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_for
@@ -154,3 +155,42 @@ def test_invalid_arguments_are_refused():
 def test_overflow_is_refused(scores):
     with pytest.raises(sk.InputError, match="rescale"):
         sk.thin([[0.0], [1.0]], m=2, scores=scores)
+
+
+def test_weighted_draws_are_more_accurate_than_equal_weights():
+    law, rng, errors = loggamma(3.0), np.random.default_rng(10), {"stein": [], "lp": []}
+    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+    for _ in range(4):
+        points = 1.2 * law.rvs((400, 3), random_state=rng)
+        for method, found in errors.items():
+            thinned = sk.thin(points, m=50, scores=3.0 - np.exp(points), method=method)
+            assert len(thinned) == 50
+            shares = np.broadcast_to(thinned.probabilities[:, None], thinned.points.shape)
+            quantiles = np.quantile(thinned.points, levels, axis=0, weights=shares, method="inverted_cdf")
+            found.append(np.sqrt(np.mean((quantiles - law.ppf(levels)[:, None]) ** 2)))
+    assert np.median(errors["lp"]) < 0.9 * np.median(errors["stein"])
+
+
+def test_weighted_draws_keep_their_order_numbers_and_scores():
+    points = np.repeat(np.random.default_rng(11).standard_normal((60, 2)) + 0.3, 2, axis=0)
+    thinned = sk.thin(points, m=20, scores=-points, method="lp")
+    assert len(thinned) == len(np.unique(thinned.points, axis=0)) == 20
+    assert (np.diff(thinned.draw) > 0).all()
+    np.testing.assert_array_equal(thinned.points, points[thinned.draw])
+    np.testing.assert_array_equal(thinned.scores, -thinned.points)
+    np.testing.assert_allclose(thinned.probabilities @ thinned.points, 0.0, atol=1e-3)
+    assert len(sk.thin(points, m=500, scores=-points, method="lp")) == 60
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "error"),
+    [
+        (np.eye(20), {"m": 7}, sk.UsageError),
+        (np.eye(20), {"m": 10, "method": "kernel"}, sk.UsageError),
+        (np.ones((20, 2)), {"m": 10}, sk.InputError),
+        (np.random.default_rng(12).standard_normal((50, 2)) + 5.0, {"m": 10}, sk.InputError),  # on one side of the mode
+    ],
+)
+def test_draws_that_cannot_be_weighted_are_rejected(points, options, error):
+    with pytest.raises(error):
+        sk.thin(points, scores=-points, **{"method": "lp", **options})

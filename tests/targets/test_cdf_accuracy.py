@@ -132,4 +132,4 @@ def test_brackets_contain_the_distance_to_a_point_mass(target, exactly, draw):
     result = sk.wasserstein_distance([draw], target)
     assert result.lower <= sum(exactly(mp.mpf(draw))[1]) <= result.upper
     assert result.gap < 2e-8
-    assert result.claim == "found"
+    assert result.claims == "found"

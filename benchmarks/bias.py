@@ -323,7 +323,7 @@ def choices(quick: bool, seed: int) -> None:
                     values[measure].append(value)
             least.append(min(errors))
             best = estimates[int(np.argmin(values["bias"]))]
-            ranked += bool(best.reliable.all()) and not any(each.falls_apart for each in estimates)
+            ranked += bool(best.reliable.all()) and not any(each.is_multimodal for each in estimates)
             for measure, found in values.items():
                 if not np.isnan(found).all():
                     ratios[measure].append(errors[int(np.nanargmin(found))] / min(errors))

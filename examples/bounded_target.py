@@ -57,7 +57,7 @@ def sampler(n: int, rng: np.random.Generator) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="100 draws instead of 300")
     settings = parser.parse_args()
     n, repeats = (100, 3) if settings.small else (300, 5)
@@ -84,11 +84,11 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "bounded_target.png"
-    picture(results, reference).savefig(path, dpi=130)
+    plot(results, reference).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
+def plot(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
     """Plot both samples, colored where they differ from independent draws, and all four discrepancies."""
     figure = Figure(figsize=(7.2, 7.2), layout="constrained")
     above, below = figure.subfigures(2, 1)

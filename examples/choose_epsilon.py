@@ -65,7 +65,7 @@ def walk(target: sk.Posterior, *, seed: int, epsilon: float, budget: int, larges
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="the two smaller budgets and five seeds")
     settings = parser.parse_args()
     budgets, seeds = (BUDGETS[:2], 5) if settings.small else (BUDGETS, 10)
@@ -98,7 +98,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "choose_epsilon.png"
-    picture(choices, errors).savefig(path, dpi=130)
+    plot(choices, errors).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
@@ -108,7 +108,7 @@ def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarra
     return np.abs(np.array(means) - MEAN).max(axis=1)
 
 
-def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
+def plot(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) -> Figure:
     """Plot discrepancy and error of the mean against the budget for each epsilon, and the selections."""
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -122,7 +122,7 @@ def picture(choices: dict[int, sk.Choice], errors: dict[int, list[np.ndarray]]) 
                 left.plot(budget, row.median, "k*", markersize=15, zorder=5)
             elif row.settings in choice.ties:
                 left.plot(budget, row.median, "ko", markersize=11, fillstyle="none", zorder=5)
-    left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")
+    left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95% interval")
     left.plot([], [], "k*", markersize=11, label="chosen at its budget")
     left.plot([], [], "ko", markersize=9, fillstyle="none", label="not distinguished from it")
     left.set_title("sliced Stein discrepancy", fontsize=10)

@@ -48,7 +48,7 @@ SCORED = 1000  # draws
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="1000 and 10,000 data, short chains")
     settings = parser.parse_args()
     sizes, chains, draws, long = (
@@ -73,7 +73,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "data_used.png"
-    picture(sizes, read).savefig(path, dpi=130)
+    plot(sizes, read).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
@@ -93,7 +93,7 @@ def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> D
     )
 
 
-def picture(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
+def plot(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
     """Plot the tail of the data points per decision for the largest data set, and the mean for all data sets."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     tail, growth = figure.subplots(1, 2)

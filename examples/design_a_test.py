@@ -56,7 +56,7 @@ MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="2000 data, fewer tests, targets and draws")
     settings = parser.parse_args()
     size, tests, targets, draws = (2000, 200, (0.01, 0.04), 50) if settings.small else (10_000, 1000, TARGETS, 300)
@@ -98,7 +98,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "design_a_test.png"
-    picture(simulated, acceptance_bias(new, first_fraction=FRACTION, epsilon=COARSE), targets, found).savefig(
+    plot(simulated, acceptance_bias(new, first_fraction=FRACTION, epsilon=COARSE), targets, found).savefig(
         path, dpi=130
     )
     print(f"\nPicture: {path}")
@@ -141,7 +141,7 @@ def simulate(posterior: sk.Posterior, epsilon: float, tests: int) -> list[tuple[
     ]
 
 
-def picture(
+def plot(
     simulated: dict[float, list[tuple[np.ndarray, np.ndarray]]],
     effect: AcceptanceBias,
     targets: tuple[float, ...],

@@ -57,7 +57,7 @@ class Outcome:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="40 variables, a tenth of the budget")
     settings = parser.parse_args()
     if settings.small:  # stronger potentials compensate for their smaller number
@@ -98,11 +98,11 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "gibbs.png"
-    picture(budgets, outcomes).savefig(path, dpi=130)
+    plot(budgets, outcomes).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
+def plot(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
     """Plot the excess against p, and the error against terms and time.
 
     Darker lines have a larger epsilon, and the line of the exact sampler is black.

@@ -39,7 +39,7 @@ MASSES = (0.999, 0.9, 0.5)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="every fifth draw, for a quick look")
     settings = parser.parse_args()
 
@@ -55,7 +55,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "good_and_biased.png"
-    picture(results, reference, target).savefig(path, dpi=130)
+    plot(results, reference, target).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
@@ -76,7 +76,7 @@ def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Referen
     return "\n".join(lines)
 
 
-def picture(
+def plot(
     results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
     """Plot the draws over contours of the posterior, colored where they differ from independent draws."""
@@ -93,7 +93,7 @@ def picture(
         ax.label_outer()
     figure.suptitle(
         "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws\n"
-        "Lines: half, 90 % and 99.9 % of the mixture posterior",
+        "Lines: half, 90% and 99.9% of the mixture posterior",
         fontsize=10,
     )
     return figure

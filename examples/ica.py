@@ -43,7 +43,7 @@ CHAINS, BATCH = 10, 500
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="2000 data, and shorter chains")
     settings = parser.parse_args()
     size, exact_steps, long = (2000, 200, 500) if settings.small else (5000, 400, 1500)
@@ -85,11 +85,11 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "ica.png"
-    picture(risks, seconds).savefig(path, dpi=130)
+    plot(risks, seconds).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
+def plot(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
     """Plot the risk against the evaluations and against processor time."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -99,7 +99,7 @@ def picture(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
         plot_risk(found, right, color=color, linestyle=dashes, unit=seconds[name] / found.against[-1])
     left.set(xlabel="likelihood evaluations of a chain", ylabel="risk in the mean Amari distance")
     right.set(xlabel="processor seconds per chain")
-    left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95 % interval")
+    left.fill_between([], [], [], color="0.5", alpha=0.3, linewidth=0.0, label="95% interval")
     left.plot([], [], color="0.4", linestyle=":", linewidth=1.0, label="error of the long run")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle("Independent component analysis: mean squared error over ten chains", fontsize=11)

@@ -8,10 +8,10 @@ uses batches that grow until the direction of a step passes a test, and the next
 third is the published form of the test, in which each iteration starts with new data. The comparison includes
 stochastic gradient descent with the best of several step size schedules.
 
-The script prints the data read, in multiples of the data set, until the error is within 1 % and within 0.05 % of the
+The script prints the data read, in multiples of the data set, until the error is within 1% and within 0.05% of the
 solution, for 100,000 data points (10,000 with `--small`). Growing batches save the most data in the first iterations,
-because the direction of a long step requires little data. To reach 1 %, they read 5 to 36 % of the data read by the
-full method (30 to 60 % with `--small`). To reach 0.05 %, they read about half of it, except for least absolute
+because the direction of a long step requires little data. To reach 1%, they read 5 to 36% of the data read by the
+full method (30 to 60% with `--small`). To reach 0.05%, they read about half of it, except for least absolute
 deviations with `--small`, where there is no saving. The published form does not find the solution of the logistic
 regression. Its steps have the correct direction, but they add as much noise as they remove.
 
@@ -46,7 +46,7 @@ Result = IRLSResult | StochasticGradientResult
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="10,000 data instead of 100,000")
     settings = parser.parse_args()
     size = 10_000 if settings.small else 100_000
@@ -65,8 +65,8 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "irls.png"
-    picture(solved).savefig(path, dpi=130)
-    print(f"Picture: {path}")
+    plot(solved).savefig(path, dpi=130)
+    print(f"Figure: {path}")
 
 
 def simulate(loss: str, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +111,7 @@ def passes_until(result: Result, reference: np.ndarray, limit: float) -> str:
     return f"{result.data_passes[first]:.2f}" if first < len(result.path) else "never"
 
 
-def picture(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
+def plot(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
     """Plot the error against data read and against time, one row per regression."""
     figure = Figure(figsize=(7.2, 7.4), layout="constrained")
     for (loss, (results, reference)), panels in zip(solved.items(), figure.subplots(2, 2, sharey=True), strict=True):

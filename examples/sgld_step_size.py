@@ -46,7 +46,9 @@ TOO_SMALL = 5e-5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for picture and chains")
+    parser.add_argument(
+        "--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure and chains"
+    )
     parser.add_argument("--small", action="store_true", help="three step sizes and five seeds")
     settings = parser.parse_args()
     step_sizes, seeds = (FEW_STEP_SIZES, 5) if settings.small else (STEP_SIZES, 20)
@@ -81,11 +83,11 @@ def main() -> None:
     print(f"\nA chain of it: {modes.summary()}")
 
     path = settings.output / "sgld_step_size.png"
-    picture(result, file, target, modes.weights).savefig(path, dpi=130)
+    plot(result, file, target, modes.weights).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(
+def plot(
     result: sk.SweepResult, file: Path, target: sk.targets.MixturePosterior, weights: NDArray[np.float64]
 ) -> Figure:
     """Plot the criteria, and chains with step sizes that are too small, selected and too large.

@@ -43,7 +43,7 @@ KEPT = 300
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="2000 data, and shorter chains")
     settings = parser.parse_args()
     size, exact_steps, long = (2000, 500, 1000) if settings.small else (5000, 1000, 3000)
@@ -83,7 +83,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "variable_selection.png"
-    picture(results, budgets, risks).savefig(path, dpi=130)
+    plot(results, budgets, risks).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
@@ -106,7 +106,7 @@ def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> flo
     return float(np.mean(errors))
 
 
-def picture(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict[str, np.ndarray]) -> Figure:
+def plot(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict[str, np.ndarray]) -> Figure:
     """Plot the inclusion probabilities with standard errors, and the risk of predictions against the budget."""
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
     above, below = figure.subplots(2, 1)

@@ -74,7 +74,7 @@ def independent(n: int, rng: np.random.Generator) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="500 draws and five seeds")
     settings = parser.parse_args()
     draws, seeds = (500, 5) if settings.small else (1000, 20)
@@ -100,11 +100,11 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "your_own_sampler.png"
-    picture(compared, result, target, reference).savefig(path, dpi=130)
+    plot(compared, result, target, reference).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(
+def plot(
     compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
 ) -> Figure:
     """Plot both chains and independent samples, and the regions with too many draws of the biased chain."""

@@ -55,7 +55,7 @@ def sampler(n: int, rng: np.random.Generator) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the picture")
+    parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="100 draws instead of 400")
     settings = parser.parse_args()
     n, repeats = (100, 3) if settings.small else (400, 5)
@@ -90,11 +90,11 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "your_own_target.png"
-    picture(results, reference).savefig(path, dpi=130)
+    plot(results, reference).savefig(path, dpi=130)
     print(f"\nPicture: {path}")
 
 
-def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
+def plot(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
     """Plot both samples over the curve of x1 and x2, colored where they differ from independent draws."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -108,7 +108,7 @@ def picture(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Referenc
         ax.label_outer()
     panels[0].set(xlim=(-4.0, 4.0), ylim=(-5.0, 15.0))
     figure.suptitle(
-        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws.\nGray band: 95 % of x2 for each x1",
+        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws.\nGray band: 95% of x2 for each x1",
         fontsize=10,
     )
     return figure

@@ -12,7 +12,7 @@ the acceptance probabilities. In this mean, the errors partly cancel:
 
 Both problems are solved on a grid of values of pi_1 and alpha. For each pair, the largest admissible epsilon minimizes
 the data use. A smaller pi_1 leads to more stages, and the running time of the analysis is quadratic in the number of
-stages. By default, the average design therefore decreases pi_1 until three successive values each save less than 0.3 %
+stages. By default, the average design therefore decreases pi_1 until three successive values each save less than 0.3%
 of the data.
 
 **Bias.** The bias of an acceptance probability is smaller than the error of the test. The test accepts some moves that

@@ -14,7 +14,7 @@ __version__ = "0.1.0.dev0"
 
 serve_results_with(
     html="steinkit.report.page:as_html",
-    picture="steinkit.plots.overview:picture",
+    plot="steinkit.plots.overview:plot",
     figures="steinkit.plots.overview:figures",
     save="steinkit.saved_results:save_result",
 )

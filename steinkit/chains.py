@@ -18,7 +18,7 @@ as :math:`\sqrt{(m - 1) / m + B / W}`.
 Bulk ESS and R-hat are computed from the normal scores :math:`\Phi^{-1}((r - 3/8) / (N + 1/4))`, where r is the rank
 among the N draws of all half chains. Both diagnostics are therefore defined for distributions with infinite variance.
 To detect chains that differ only in spread, R-hat is also computed from distances to the median, and the larger value
-is reported. Tail ESS is the smaller ESS of the indicators of the 5 % and 95 % quantiles. The standard error of the mean
+is reported. Tail ESS is the smaller ESS of the indicators of the 5% and 95% quantiles. The standard error of the mean
 is sd / sqrt(ESS), where the ESS is computed from the original draws.
 
 These diagnostics cannot detect bias. A sampler that converges quickly to an incorrect distribution has a large ESS and
@@ -137,7 +137,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def quantiles(self) -> Floats:
-        """Array of shape (2, d) that contains the weighted 5 % and 95 % quantiles."""
+        """Array of shape (2, d) that contains the weighted 5% and 95% quantiles."""
         return tail_quantiles(self.sample)
 
     @property
@@ -265,7 +265,7 @@ class ChainDiagnostics(Measurement):
 
 
 def tail_quantiles(sample: Sample) -> Floats:
-    """Return an array of shape (2, d) with the weighted 5 % and 95 % quantiles.
+    """Return an array of shape (2, d) with the weighted 5% and 95% quantiles.
 
     Without weights, quantiles are interpolated linearly between draws. With weights, the distribution function is
     inverted.

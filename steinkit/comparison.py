@@ -30,7 +30,7 @@ def compare(
     measures: str | Sequence[str] | None = None,
     verdict: bool = True,
     matters: float | None = None,
-    looks: int = 1,
+    analyses: int = 1,
     reference: int = 0,
     reference_draws: DrawsLike | LongRun | None = None,
     rng: Seed = 0,
@@ -56,7 +56,7 @@ def compare(
         If True, every sample is tested as by `steinkit.verdict`, because the best sample may be biased.
     matters : float, optional
         Smallest bias that matters. See `steinkit.verdict`.
-    looks : int
+    analyses : int
         Number of analyses of a growing run. See `steinkit.verdict`.
     reference : int
         Number of independent samples from the target to measure, for each effective size of the samples.
@@ -112,7 +112,7 @@ def compare(
         raise UsageError("`measures` must name one or more measures, such as graph; got an empty list")
     has_units = ["units" in find_measure(name).options for name in measures]
     require_taken(changes, measures)
-    judging = Judging(matters=matters, looks=looks) if verdict else None
+    judging = Judging(matters=matters, analyses=analyses) if verdict else None
     run = reference_draws
     if not (run is None or isinstance(run, LongRun)):
         run = LongRun(as_sample(run), "the long run")

@@ -194,7 +194,7 @@ class Comparison(Result):
         found = []
         for name in dict.fromkeys([*ranks, *taken]):
             each = taken[name]
-            exact = next((of for of in self.references.get(measure, ()) if of.worth == each.size), None)
+            exact = next((of for of in self.references.get(measure, ()) if of.effective_size == each.size), None)
             found.append(Standing(name, ranks.get(name, ""), each.measurements[measure], each.draws, exact))
         return found
 

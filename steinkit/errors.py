@@ -138,7 +138,7 @@ class OutputError(SteinkitError, OSError):
 
 
 class SolverError(SteinkitError, RuntimeError):
-    """Error raised when no solver certified a result to within 10 %.
+    """Error raised when no solver certified a result to within 10%.
 
     Attributes
     ----------

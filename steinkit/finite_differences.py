@@ -110,7 +110,7 @@ class DifferenceScore:
     """Score computed from a log density by central differences.
 
     The first call issues a warning that states the number of evaluations and the accuracy. On later calls, a
-    warning is issued only if the relative error of an entry exceeds 1 %.
+    warning is issued only if the relative error of an entry exceeds 1%.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class DifferenceScore:
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.where(size > 0.0, uncertainty / size, 0.0)
         first, rough = not self.remark, int((error > _ROUGH).sum())
-        poor = f", {rough} of {error.size} entries above 1 %" if rough else ""
+        poor = f", {rough} of {error.size} entries above 1%" if rough else ""
         self.remark = (
             f"{self._label} has no score; it was computed by finite differences of the log density: {evaluations:,} "
             f"evaluations for {len(error):,} draws ({evaluations / error.size:.3g} per draw and parameter), relative "

@@ -106,7 +106,7 @@ class Reference(Brief):
         return float(self.lower.min()), float(self.upper.max())
 
     @property
-    def worth(self) -> int:
+    def effective_size(self) -> int:
         """Effective sample size of each sample."""
         return self.n if self.effective is None else self.effective
 
@@ -131,7 +131,7 @@ class Reference(Brief):
         medians = None if self.coordinates is None else np.median(self.coordinates, axis=0).tolist()
         return {
             "draws": self.n,
-            "effective_draws": self.worth,
+            "effective_draws": self.effective_size,
             "run": self.run or None,
             "median": self.median,
             "samples": [{"value": value, "lower": lower, "upper": upper} for value, lower, upper in brackets],
@@ -198,7 +198,7 @@ class Reference(Brief):
     def described(self) -> str:
         """Number, size and source of the samples."""
         if self.run:
-            return f"{self.source}, of {count(self.n, 'draw')} and ESS {self.worth} each"
+            return f"{self.source}, of {count(self.n, 'draw')} and ESS {self.effective_size} each"
         return f"{self.source} of {count(self.n, 'draw')} from the target"
 
     def report(self, value: float, lower: float, upper: float, caution: str = "") -> str:

@@ -31,7 +31,7 @@ def serve_results_with(**functions: str) -> None:
     Parameters
     ----------
     **functions : str
-        Functions for "html" (notebooks), "picture", "figures" and "save". A module is imported on first use.
+        Functions for "html" (notebooks), "plot", "figures" and "save". A module is imported on first use.
     """
     _served_by.update(functions)
 
@@ -130,15 +130,15 @@ class Result(Displayed):
         """
         return () if self.origin is None else self.origin.facts
 
-    def figures(self) -> tuple[Picture, ...]:
+    def figures(self) -> tuple[ReportFigure, ...]:
         """Return the figures for a page.
 
         Returns
         -------
-        tuple of Picture
+        tuple of ReportFigure
             Figures, beginning with the most informative one.
         """
-        shown: tuple[Picture, ...] = _served("figures", self)
+        shown: tuple[ReportFigure, ...] = _served("figures", self)
         return shown
 
     def summary(self) -> str:
@@ -165,7 +165,7 @@ class Result(Displayed):
         UsageError
             If results of this type have no figure.
         """
-        figure: Figure = _served("picture", self)
+        figure: Figure = _served("plot", self)
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -229,7 +229,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportFigure:
     """A figure of a page.
 
     Attributes

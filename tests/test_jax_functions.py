@@ -58,7 +58,7 @@ def test_invalid_pytrees():
         TreeCoordinates.of({})
     with pytest.raises(sk.InputError, match=r"got str for net\.0"):
         TreeCoordinates.of({"net": ["relu"]})
-    with pytest.raises(sk.InputError, match=r"in mu, got shape \(5,\)"):
+    with pytest.raises(sk.InputError, match=r"expected mu .* got shape \(5,\)"):
         TreeCoordinates.of({"mu": np.zeros(5)}, lead=2)
     coordinates = TreeCoordinates.of({"mu": 0.0, "theta": np.zeros(2)})
     with pytest.raises(sk.InputError, match=re.escape("theta must have shape (5, 2); got (5, 3)")):

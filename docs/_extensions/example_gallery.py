@@ -19,7 +19,7 @@ from sphinx_gallery.scrapers import figure_rst
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SOURCES = ROOT / "docs" / "_gallery_sources"
-SAVED = "pictures"  # in that folder, where the scripts run; they print the path
+SAVED = "figures"  # in that folder, where the scripts run; they print the path
 FIRST = ["good_and_biased", "your_own_sampler", "your_own_target", "bounded_target", "sgld_step_size", "choose_epsilon"]
 HEADER = """\
 Gallery

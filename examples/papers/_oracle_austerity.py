@@ -56,7 +56,7 @@ class OracleAusterityTest(AusterityTest):
 
 
 def oracle_thresholds(means: np.ndarray, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> np.ndarray:
-    """Compute the thresholds at which the whole test errs with probability epsilon, to about 1 % of epsilon.
+    """Compute the thresholds at which the whole test errs with probability epsilon, to about 1% of epsilon.
 
     Parameters
     ----------

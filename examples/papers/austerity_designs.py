@@ -142,7 +142,7 @@ def main() -> None:
         moves=effect,
         designs={f"{name}, {what}": values for (name, what), values in found.items()},
     )
-    experiment.finish(picture(simulated, targets, shown, worst, found))
+    experiment.finish(plot(simulated, targets, shown, worst, found))
 
 
 def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
@@ -180,7 +180,7 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
     experiment.result("design, twice as fast", Found.range(saved[-1]))
 
 
-def picture(simulated: list, targets: tuple[float, ...], shown: dict, worst: float, found: dict) -> Figure:
+def plot(simulated: list, targets: tuple[float, ...], shown: dict, worst: float, found: dict) -> Figure:
     """Plot errors by theory and simulation, their cancellation, and errors and data usage of the designs."""
     fig, ((error, cancel), (reached, read)) = figure(2, 2, height=6.4)
     for color, epsilon, each in zip(COLOURS, EPSILONS, simulated, strict=False):

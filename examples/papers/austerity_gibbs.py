@@ -139,7 +139,7 @@ def main() -> None:
     experiment.numbers(chains=found, foreseen=theory, floor=floor)
     smooth = np.linspace(0.01, 0.99, 99)
     lines = [foreseen(smooth, **field, batch=batch, epsilon=epsilon) for epsilon in EPSILONS]
-    experiment.finish(picture(found, errors, smooth, lines))
+    experiment.finish(plot(found, errors, smooth, lines))
 
 
 def judge_updates(experiment: Experiment, found: list[dict]) -> None:
@@ -211,7 +211,7 @@ def _listed(values: Any) -> str:
     return ", ".join(f"{value:.2g}" for value in values)
 
 
-def picture(found: list[dict], errors: list[Bands], p: np.ndarray, lines: list[np.ndarray]) -> Figure:
+def plot(found: list[dict], errors: list[Bands], p: np.ndarray, lines: list[np.ndarray]) -> Figure:
     """Plot figure 14, with and without the diagonal, and figure 15 by terms and by time."""
     fig, ((share, excess), (by_terms, by_time)) = figure(2, 2, height=6.8)
     colours = ("#000000", COLOURS[5], *COLOURS[:4], COLOURS[6])

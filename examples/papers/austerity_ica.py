@@ -158,7 +158,7 @@ def main() -> None:
         text = ", ".join(f"{share:.3g}" for share in read) + " %"
         experiment.result("ica, data read", read[EPSILONS.index(0.1)], text=text)
     experiment.numbers(epsilons=EPSILONS, truth=truth, walks=found, paper_size=large)
-    experiment.finish(picture(found, risks, large, size))
+    experiment.finish(plot(found, risks, large, size))
 
 
 def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks: list[Risk]) -> None:
@@ -202,7 +202,7 @@ def _parts(each: Risk) -> tuple[float, float, float]:
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 
-def picture(by_start: dict, risks_by_start: dict, large: list[dict], size: int) -> Figure:
+def plot(by_start: dict, risks_by_start: dict, large: list[dict], size: int) -> Figure:
     """Plot the risk by data read and by time, its final components, and the data usage of tests."""
     fig, axes = figure(3, 2, height=9.4)
     for (by_data, by_time), (protocol, each) in zip(axes, risks_by_start.items(), strict=False):

@@ -255,10 +255,10 @@ def main() -> None:
             experiment.result("clt, batch", largest)
     statements(experiment)
     experiment.numbers(**{claim.replace(" ", "_"): each for claim, each in found.items()}, statistics=statistics)
-    experiment.finish(picture(found, statistics))
+    experiment.finish(plot(found, statistics))
 
 
-def picture(found: dict[str, dict], statistics: list[dict]) -> Figure:
+def plot(found: dict[str, dict], statistics: list[dict]) -> Figure:
     """Plot distances and bounds against epsilon, and quantiles of t statistics against normal ones."""
     fig, axes = figure(1, 3, height=3.6)
     for ax, (claim, each) in zip(axes[0], found.items(), strict=False):

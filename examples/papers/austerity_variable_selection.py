@@ -73,7 +73,7 @@ def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray,
 
 
 def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Simulate the paper's number of features, correlated by .3, 13 of them relevant, with 28 % responses of 1."""
+    """Simulate the paper's number of features, correlated by .3, 13 of them relevant, with 28% responses of 1."""
     rng = np.random.default_rng(3)
     dim = len(MADE_UP) - 1
     features = np.sqrt(0.7) * rng.standard_normal((size, dim)) + np.sqrt(0.3) * rng.standard_normal((size, 1))
@@ -191,7 +191,7 @@ def main() -> None:
         made_up=larger,
     )
     panels = {f"{size:,} data": found, f"{many:,} simulated data": larger}
-    experiment.finish(picture(panels, truth, names))
+    experiment.finish(plot(panels, truth, names))
 
 
 def _budget(epsilon: float, steps: int, shares: list[float]) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def results_of_risks(experiment: Experiment, found: list[dict], protocol: str) -
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
 
 
-def picture(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) -> Figure:
+def plot(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) -> Figure:
     """Plot the risk by data and by time for real and simulated data, and the features of the models."""
     fig, axes = figure(3, 2, height=9.6)
     colours = ("#000000", *COLOURS[:3])

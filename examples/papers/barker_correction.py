@@ -113,7 +113,7 @@ def main() -> None:
         minimax=[{"sigma": sigma, "error": error} for sigma, error in minimax.items()],
     )
     printed = {(s, v): experiment.ledger[claim_of(4000, s, v)].number for s in SIGMAS_OF_TABLE for v in PENALTIES}
-    experiment.finish(picture(errors, minimax, printed, best))
+    experiment.finish(plot(errors, minimax, printed, best))
 
 
 def claim_of(N: int, sigma: float, penalty: float) -> str:
@@ -127,7 +127,7 @@ def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
     """Return the entries of the tables.
 
     Intervals are ± half a percent, more than the difference of grids with 500 and 2000 atoms per side. For the paper's
-    grid they are 95 % intervals over the orders of the sums: rounding errors of weights that should be zero are kept if
+    grid they are 95% intervals over the orders of the sums: rounding errors of weights that should be zero are kept if
     positive and removed if negative, and their sum is not negligible.
     """
     for place, each in errors.items():
@@ -140,7 +140,7 @@ def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
             experiment.result("first version, table 1, sigma = 0.9, lambda = 1", found)
 
 
-def picture(errors: dict, minimax: dict[float, float], printed: dict, best: dict[float, float]) -> Figure:
+def plot(errors: dict, minimax: dict[float, float], printed: dict, best: dict[float, float]) -> Figure:
     """Plot the error against the penalty for N = 4000 with the paper's, and the minimax error against sigma."""
     fig, ((ridge, law),) = figure(1, 2, height=3.8)
     for color, sigma in zip(COLOURS, SIGMAS_OF_TABLE, strict=False):

@@ -150,7 +150,7 @@ def main() -> None:
             for test, each in found.items()
         },
     )
-    experiment.finish(picture(found, size))
+    experiment.finish(plot(found, size))
 
 
 PROTOCOLS = {
@@ -210,7 +210,7 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
     experiment.result("first version, most batches", share=share, protocol=protocol, text=f"{share:.0%}")
 
 
-def picture(found: dict[str, dict], size: int) -> Figure:
+def plot(found: dict[str, dict], size: int) -> Figure:
     """Plot the points of one chain per test over the posterior, and the tail of the data per decision."""
     fig, axes = figure(2, 3, height=5.6)
     masses = bin_masses(size)

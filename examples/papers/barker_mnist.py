@@ -226,7 +226,7 @@ def main() -> None:
         annealed=cooled,
         first_version=list(first.values()),
     )
-    experiment.finish(picture({test: found[test, "zero"] for test in NAMES}, cooled))
+    experiment.finish(plot({test: found[test, "zero"] for test in NAMES}, cooled))
 
 
 def data_until(found: dict[str, Any], level: float | None) -> float:
@@ -236,7 +236,7 @@ def data_until(found: dict[str, Any], level: float | None) -> float:
     return float(found["cost"][reached[0] if len(reached) else -1])
 
 
-def picture(found: dict[str, dict], cooled: dict) -> Figure:
+def plot(found: dict[str, dict], cooled: dict) -> Figure:
     """Plot accuracy against data read, the annealed run, and the tail of the data per decision."""
     fig, ((curve, anneal), (tail, legend)) = figure(2, 2, height=5.6)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):

@@ -96,7 +96,7 @@ def main() -> None:
             for (test, size), shares in read.items()
         }
     )
-    experiment.finish(picture(read, sizes))
+    experiment.finish(plot(read, sizes))
 
 
 def events_of_the_proof() -> tuple[float, float, float]:
@@ -114,7 +114,7 @@ def slope_of(shares: dict[int, Found]) -> Found:
     return Found(value, value - reach, value + reach)
 
 
-def picture(read: dict[tuple[str, int], np.ndarray], sizes: list[int]) -> Figure:
+def plot(read: dict[tuple[str, int], np.ndarray], sizes: list[int]) -> Figure:
     """Plot the tail of the data usage at the largest N, and the frequency of reading all data against N."""
     fig, ((tail, everything),) = figure(1, 2, height=4.0)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):

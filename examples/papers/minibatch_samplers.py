@@ -239,7 +239,7 @@ def main() -> None:
     remarks(experiment, dict(zip(names, sizes, strict=True)), kept)
     experiment.numbers(results={f"{name}, {sampler}": found for (name, sampler), found in results.items()})
     experiment.numbers(names=NAMES | {name: POSTERIORS[name][0] for name in names})
-    experiment.finish(picture(results, budgets, data is None))
+    experiment.finish(plot(results, budgets, data is None))
 
 
 def distinct(settings: list[int]) -> list[int]:
@@ -283,7 +283,7 @@ def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:
     experiment.remark(
         "Worth: number of independent draws with the same error, the smaller of two numbers: by the kernel Stein "
         "discrepancy in posterior sds, median of the chains; and by squared errors of the coordinates' means and "
-        "squares, one over their mean over coordinates and chains, which is about 15 % too high if two coordinates "
+        "squares, one over their mean over coordinates and chains, which is about 15% too high if two coordinates "
         "and four chains provide few errors. It is at most about the number of kept draws, and less by moments that "
         "are compared with inexact ones. Steps were selected by it, with other seeds. Bands are the range of the "
         "chains, each with the smaller of its two numbers. Seconds were measured on a processor with other load."
@@ -298,7 +298,7 @@ def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:
     )
 
 
-def picture(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:
+def plot(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:
     """Plot equivalent draws against evaluations and seconds, one row per posterior."""
     fig, axes = figure(len(budgets), 2, height=2.5 * len(budgets) + 1.0, sharey="row")
     for row, (name, costs) in zip(axes, budgets.items(), strict=True):

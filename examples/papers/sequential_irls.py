@@ -3,7 +3,7 @@
     python examples/papers/sequential_irls.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
 Regression by least absolute deviations and logistic regression are solved with all data in each iteration; with batches
-that grow by a thousandth of the data until the direction of a step passes a test at 1 %, as published; with the variant
+that grow by a thousandth of the data until the direction of a step passes a test at 1%, as published; with the variant
 of this package, which keeps a batch and allows for its noise; and by stochastic gradient descent with the best of
 several schedules. The published test starts with a thousandth of the data here, and also with 8,100, a thousandth of
 the paper's eight million digits. Without FILE the data are simulated with ten coefficients. FILE is the Million Song
@@ -150,7 +150,7 @@ def main() -> None:
         grown.append(f"{read['grown']:.2g}")
     experiment.remark(f"Batches that are kept and corrected for noise require {' and '.join(grown)} passes.")
     experiment.numbers(**{f"{loss}_{method}_{first}": each for (loss, method, first), each in found.items()})
-    experiment.finish(picture(found, losses, looks))
+    experiment.finish(plot(found, losses, looks))
 
 
 def passes_until_near(each: dict[str, Any]) -> float:
@@ -160,7 +160,7 @@ def passes_until_near(each: dict[str, Any]) -> float:
     return float(each["passes"][first]) if first < len(each["excess"]) else float("inf")
 
 
-def picture(found: dict[tuple[str, str, int], dict], losses: tuple[str, ...], looks: dict) -> Figure:
+def plot(found: dict[tuple[str, str, int], dict], losses: tuple[str, ...], looks: dict) -> Figure:
     """Plot the excess test loss against data read."""
     fig, ((*panels,),) = figure(1, len(losses), height=4.6, sharey=True)
     for ax, loss in zip(panels, losses, strict=True):

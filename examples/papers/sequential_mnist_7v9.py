@@ -165,7 +165,7 @@ def main() -> None:
     results(experiment, found, risks, foreseen, burns)
     experiment.numbers(epsilons=EPSILONS, foreseen=foreseen, long_run_acceptance=truth["accepted"], floor=floor)
     experiment.numbers(walks=found, burn_in=burns)
-    experiment.finish(picture(found, risks, foreseen))
+    experiment.finish(plot(found, risks, foreseen))
 
 
 def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, burns: list[dict]) -> None:
@@ -190,7 +190,7 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
         experiment.result(f"7v9, burn-in by {by}", cheap, **bounds, text=text)
 
 
-def picture(found: dict, risks: dict, foreseen: dict) -> Figure:
+def plot(found: dict, risks: dict, foreseen: dict) -> Figure:
     """Plot data usage and incorrect decisions against epsilon, and the risk by data read and by time."""
     fig, axes = figure(3, 2, height=8.6)
     used, wrong = axes[0]

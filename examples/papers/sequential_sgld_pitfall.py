@@ -89,7 +89,7 @@ def main() -> None:
         mean={m: np.mean([a["mean"] for a in each]) for m, each in found.items()},
         accepted={m: np.mean([a["accepted"] for a in each]) for m, each in found.items() if m != "uncorrected"},
     )
-    experiment.finish(picture(exact, histograms))
+    experiment.finish(plot(exact, histograms))
 
 
 def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> None:
@@ -111,7 +111,7 @@ def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:
     return Found(value, max(0.0, value - reach), value + reach)
 
 
-def picture(exact: np.ndarray, histograms: dict[str, np.ndarray]) -> Figure:
+def plot(exact: np.ndarray, histograms: dict[str, np.ndarray]) -> Figure:
     """Plot histograms of the draws of each method over the exact posterior."""
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     width = np.diff(EDGES)

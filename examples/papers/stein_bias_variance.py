@@ -142,7 +142,7 @@ def main() -> None:
         curves[name] = {epsilon: bands(each[name], at) for epsilon, each in zip(EPSILONS, studied, strict=True)}
         overtaken(experiment, claim, curves[name], protocol)
     experiment.numbers(evaluations=at, **{n: [band.median for band in each.values()] for n, each in curves.items()})
-    experiment.finish(picture(curves))
+    experiment.finish(plot(curves))
 
 
 def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], protocol: str = "") -> None:
@@ -157,7 +157,7 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
     experiment.result(claim, protocol=protocol, share=found.share, crosses=crosses, text=text)
 
 
-def picture(curves: dict[str, dict[float, Bands]]) -> Figure:
+def plot(curves: dict[str, dict[float, Bands]]) -> Figure:
     """Plot a panel per measure with all chains; a star marks the crossing of the exact chain and epsilon = .1."""
     fig, axes = figure(3, 2, height=8.6)
     panels = list(axes.flat)
@@ -178,7 +178,7 @@ def picture(curves: dict[str, dict[float, Bands]]) -> Figure:
     panels[0].set_yticks([], minor=True)
     panels[5].axis("off")
     handles, labels = panels[0].get_legend_handles_labels()
-    panels[5].legend(handles, labels, loc="center", title="median, 80 % of the chains")
+    panels[5].legend(handles, labels, loc="center", title="median, 80% of the chains")
     return fig
 
 

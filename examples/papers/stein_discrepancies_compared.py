@@ -78,7 +78,7 @@ def main() -> None:
     meet = (low[uniform, ..., 1] <= high[uniform, ..., 2]) & (low[uniform, ..., 2] <= high[uniform, ..., 1])
     text = f"brackets meet in {meet.sum()} of {meet.size}"
     experiment.result("classical is Wasserstein", meet=int(meet.sum()), pairs=meet.size, text=text)
-    experiment.finish(picture(sizes, middle))
+    experiment.finish(plot(sizes, middle))
 
 
 def close(experiment: Experiment, claim: str, excess: np.ndarray, protocol: str) -> None:
@@ -94,7 +94,7 @@ def correlations(middle: np.ndarray) -> np.ndarray:
     return np.corrcoef(about.T)[2, :2]
 
 
-def picture(sizes: list[int], middle: np.ndarray) -> Figure:
+def plot(sizes: list[int], middle: np.ndarray) -> Figure:
     """Plot a panel per target and seed, as in the paper."""
     fig, axes = figure(len(FACTORS), len(SEEDS), height=4.6, sharex=True, sharey="row")
     for row, target, found in zip(axes, FACTORS, middle, strict=True):

@@ -124,7 +124,7 @@ def main() -> None:
     experiment.result("proposition 6", **numbers, text=f"{second[:, 0].min():.3f} to {second[:, 0].max():.3f}")
     experiment.numbers(over_classical=first, over_complete=second)
     other_propositions(experiment, dict(zip(ONE, first, strict=True)), sizes, small)
-    experiment.finish(picture(sizes, first))
+    experiment.finish(plot(sizes, first))
 
 
 def other_propositions(experiment: Experiment, ratio: dict[str, np.ndarray], sizes: tuple, small: tuple) -> None:
@@ -159,7 +159,7 @@ def slope_of(sizes: tuple[int, ...], values: np.ndarray) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0]) if len(sizes) > 1 else 0.0
 
 
-def picture(sizes: tuple[int, ...], found: np.ndarray) -> Figure:
+def plot(sizes: tuple[int, ...], found: np.ndarray) -> Figure:
     """Plot the ratio to the classical discrepancy against n."""
     fig, ((ax,),) = figure(height=3.8)
     for color, sample, each in zip(COLOURS, ONE, found, strict=False):

@@ -82,7 +82,7 @@ def main() -> None:
             experiment.result(
                 "rate, sobol", straight(at_powers), text=f"{straight(at_powers)}; {straight(band)} for all n"
             )
-    experiment.finish(picture(found))
+    experiment.finish(plot(found))
 
 
 def straight(band: Bands) -> Found:
@@ -91,7 +91,7 @@ def straight(band: Bands) -> Found:
     return Found(rate.rate, *rate.rate_interval)
 
 
-def picture(found: dict[tuple[str, str], Bands]) -> Figure:
+def plot(found: dict[tuple[str, str], Bands]) -> Figure:
     """Plot a line per sequence with the band of the independent ones; circles are classical values."""
     fig, ((ax,),) = figure(height=4.6)
     for color, sequence in zip(COLOURS, SEQUENCES, strict=False):
@@ -100,7 +100,7 @@ def picture(found: dict[tuple[str, str], Bands]) -> Figure:
         some = np.isin(classical.against, [*POWERS, SIZE])
         ax.plot(classical.against[some], classical.median[some], "o", color=color, markersize=5, fillstyle="none")
     ax.plot([], [], "o", color="0.3", markersize=5, fillstyle="none", label="classical discrepancy")
-    ax.set(xlabel="number of points n", ylabel="Stein discrepancy", title="Unif(0, 1); band: 80 % of i.i.d. sequences")
+    ax.set(xlabel="number of points n", ylabel="Stein discrepancy", title="Unif(0, 1); band: 80% of i.i.d. sequences")
     ax.legend()
     return fig
 

@@ -12,7 +12,7 @@ spectrum; the current standard is the smallest of rank-normalized ones. Both are
 over coordinates of the discrepancy instead of the sum, which is half as large and gives the same selection.
 
 The script then evaluates the paper's statements on its plots: the fraction of draws outside the region that contains
-99 % of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.
+99% of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.
 
 The plots show the three step sizes of the paper, and draws of an exact random walk: red where there are too many draws,
 blue where there are too few.
@@ -108,7 +108,7 @@ def autoregressive_ess(x: np.ndarray) -> float:
 
 @functools.cache
 def posterior() -> dict[str, np.ndarray]:
-    """Draw from the posterior on a grid, and return the log density at the boundary of its 99 % region."""
+    """Draw from the posterior on a grid, and return the log density at the boundary of its 99% region."""
     x, y = np.arange(-4.0, 5.0, 0.02), np.arange(-6.0, 6.0, 0.02)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     log_density = sk.targets.MixturePosterior().log_density(grid)
@@ -137,7 +137,7 @@ def main() -> None:
     text = f"{most:g} for {for_others.count(most)} of {OTHER_DATA} sets"
     experiment.result("step by ESS", most, protocol="data simulated anew", text=text)
     pictures_in_numbers(experiment, values)
-    experiment.finish(picture(values))
+    experiment.finish(plot(values))
 
 
 def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., Any], protocol: str = "") -> None:
@@ -157,7 +157,7 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
         return Found.range(values[name].replicates[:, STEP_SIZES.index(step)])
 
     outside, spread = of("outside", TOO_LARGE), of("spread", TOO_SMALL)
-    experiment.result("draws of the largest step", outside, text=f"{outside} outside the 99 % region")
+    experiment.result("draws of the largest step", outside, text=f"{outside} outside the 99% region")
     experiment.result("draws of the smallest step", spread, text=f"spread {spread}")
     names = {"smallest": TOO_SMALL, "middle": CHOSEN, "largest": TOO_LARGE}
     distances = {name: of("wasserstein", step).value for name, step in names.items()}
@@ -165,7 +165,7 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
     experiment.result("draws of the middle step", **distances, text=text)
 
 
-def picture(values: dict[str, Bands]) -> Figure:
+def plot(values: dict[str, Bands]) -> Figure:
     """Plot both criteria against the step size, and draws of three step sizes and of an exact chain."""
     fig, (top, *below) = figure(3, 2, height=9.0)
     plot_bands(values["graph"], top[0], color=COLOURS[0])

@@ -87,10 +87,10 @@ def main() -> None:
     ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
     experiment.result("student tails", **ratio, text=f"{ratio['student']:.1f} times the centre")
     experiment.numbers(sizes=sizes, gaussian=gaussian.median, student=student.median, limit=floor)
-    experiment.finish(picture(curves, shapes, lengths))
+    experiment.finish(plot(curves, shapes, lengths))
 
 
-def picture(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
+def plot(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
     """Plot the discrepancy against n, and g and h of both samples at the largest n."""
     fig, ((top, g), (other, h)) = figure(2, 2, height=6.0)
     for color, (sample, name) in zip(COLOURS, SAMPLES.items(), strict=False):

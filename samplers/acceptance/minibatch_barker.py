@@ -294,7 +294,7 @@ class MinibatchBarkerTest(AcceptanceTest):
     ----------
     batch_size : int, optional
         Number of data points m in the first batch and in each additional batch. The default is min(100, N). In small
-        batches, the estimate of s is biased, by about 8 % at m = 50.
+        batches, the estimate of s is biased, by about 8% at m = 50.
     sigma : float, default 1.0
         Standard deviation of the noise in Delta. The default is the value in the papers. The value 1.3 requires a third
         fewer data points, but its correction distribution is less accurate (about 1e-4).

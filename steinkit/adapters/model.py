@@ -305,7 +305,7 @@ def as_floats(array: Any) -> NDArray[np.float64]:
     return np.asarray(array, dtype=np.float64)
 
 
-_FACTOR = 1.5  # a larger ratio of scales is an error; if the sds of the draws are biased by 20 %, the ratio is 1.44
+_FACTOR = 1.5  # a larger ratio of scales is an error; if the sds of the draws are biased by 20%, the ratio is 1.44
 _FEWEST = 20  # smallest number of draws required for the check
 _COMPARED = 100  # number of draws used to compare stored gradients with the score of a target
 _SAME = 0.01  # largest median difference relative to the score; allows for single-precision gradients

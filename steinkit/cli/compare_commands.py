@@ -50,7 +50,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             measures=[measure.name for measure in task.measures],
             verdict=judging is not None,
             matters=options["matters"],
-            looks=options["looks"],
+            analyses=options["analyses"],
             reference=task.repeats,
             reference_draws=task.run,
             rng=options["seed"],

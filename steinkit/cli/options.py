@@ -227,14 +227,14 @@ verdict_options = combined(
     option("--no-verdict", is_flag=True, help="Compute discrepancies without a verdict."),
     matters_option,
     option(
-        "--looks",
+        "--analyses",
         type=_COUNT,
         metavar="K",
         default=1,
         help="Number of verdicts on a growing run; p-values are multiplied by K.",
     ),
 )
-"""The options ``--no-verdict``, ``--matters`` and ``--looks``."""
+"""The options ``--no-verdict``, ``--matters`` and ``--analyses``."""
 reference_options = combined(
     option("--reference", type=_WHOLE, metavar="N", show_default="5 if built-in", help="Also measure N exact samples."),
     option(

@@ -203,7 +203,7 @@ class Request(NamedTarget):
     @property
     def _judgment(self) -> list[str]:
         """Options that request a verdict."""
-        usual = {"fail_if_biased": None, "fail_if_bias": None, "matters": None, "looks": 1}
+        usual = {"fail_if_biased": None, "fail_if_bias": None, "matters": None, "analyses": 1}
         return [f"--{name.replace('_', '-')}" for name in usual if self.given.get(name, usual[name]) != usual[name]]
 
     def against(self, *, judged: bool = False) -> str:
@@ -237,7 +237,7 @@ class Request(NamedTarget):
         """Settings of the verdict, or None if ``--no-verdict`` is given."""
         if not self.given["no_verdict"]:
             alpha = self.given.get("fail_if_biased")
-            return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["looks"])
+            return Judging(LEVEL if alpha is None else alpha, self.given["matters"], self.given["analyses"])
         if self._judgment:
             raise UsageError(f"{self._judgment[0]} and --no-verdict are mutually exclusive")
         return None

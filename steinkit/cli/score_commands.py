@@ -56,8 +56,8 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     """
     request, title = Request(files, options), files_label(files)
     threshold, judging = _threshold(request), request.judging
-    if options["plot"] and request.measures and not any(measure.has_picture for measure in request.measures):
-        names = [name for name in measure_names() if find_measure(name).has_picture]
+    if options["plot"] and request.measures and not any(measure.has_plot for measure in request.measures):
+        names = [name for name in measure_names() if find_measure(name).has_plot]
         raise UsageError(f"--plot requires --measure {alternatives(names)}")
     with apart_from_results():
         task = request.task({title: request.read(*files)}, title)

@@ -450,7 +450,7 @@ def axes(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Return medians, and half the distances between the 16 % and 84 % quantiles.
+    """Return medians, and half the distances between the 16% and 84% quantiles.
 
     If most values of a coordinate are equal, the standard deviation is used instead of half the distance.
     """
@@ -460,7 +460,7 @@ def robust_units(points: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def quantiles(values: Floats, shares: Floats) -> Floats:
-    """Return a (3, d) array of the 16, 50 and 84 % quantiles of weighted columns."""
+    """Return a (3, d) array of the 16, 50 and 84% quantiles of weighted columns."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
 

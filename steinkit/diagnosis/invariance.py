@@ -10,7 +10,7 @@ moments. The Markov kernel evaluates the density at points that no draw visited.
 tails, in the necks of funnels and at edges of the support. The scores at the draws contain no information about these
 errors. The map f -> E[f(y) | x] - f(x) is a Stein operator of P (Barbour 1988).
 
-**Functions.** Let z_j = (x_j - median) / scale, where the scale is half the distance between the 16 % and 84 %
+**Functions.** Let z_j = (x_j - median) / scale, where the scale is half the distance between the 16% and 84%
 quantiles, and let c be z clipped to [-3, 3]. The functions are
 
     location c_j,   spread c_j^2,   tails 1[z_j < -1] and 1[z_j > 1],   dependence c_i c_j,

@@ -84,7 +84,7 @@ def thin(
         tests on thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept
         at least 0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the
         weight 0, they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein
-        discrepancy is about 6 % larger than with 0.
+        discrepancy is about 6% larger than with 0.
     max_seconds : float, optional
         Time limit in seconds.
 

@@ -68,7 +68,7 @@ _EDGE = "Stein's identity does not hold if the support has an edge that is not a
 _NO_RUN = (
     "the verdict omitted the short exact run because the log density is slow to evaluate; `estimate_bias` performs it"
 )
-_MOST_LOOKS = 1_000_000
+_MOST_ANALYSES = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
 
 
@@ -84,7 +84,7 @@ def verdict(
     log_q: ArrayLike | str | None = None,
     level: float = 0.01,
     matters: float | None = None,
-    looks: int = 1,
+    analyses: int = 1,
     score_batch: int | None = None,
     rng: Seed = 0,
     max_seconds: float | None = None,
@@ -115,10 +115,10 @@ def verdict(
     matters : float, optional
         Also test whether the bias of a location, spread or dependence exceeds this size, in standard units.
         `Finding.size` defines the size.
-    looks : int
+    analyses : int
         Number of times that a growing run is tested if it is stopped at the first rejection. The p-values are
         multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at
-        level 0.05 reject 15 % of exact runs.
+        level 0.05 reject 15% of exact runs.
     score_batch : int, optional
         Number of data points per draw from which the scores of a `Posterior` are estimated, as in `stochastic_scores`.
         The log density is not evaluated, so the mode weights are not tested.
@@ -136,7 +136,7 @@ def verdict(
     ------
     UsageError, InputError, SolverError
         As for `moment_stein_discrepancy` and `sliced_stein_test`, and for `stochastic_scores` if `score_batch` is
-        given; or if `level`, `matters` or `looks` is out of range.
+        given; or if `level`, `matters` or `analyses` is out of range.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -153,7 +153,7 @@ def verdict(
     >>> found.p < 0.01, found.findings[0].parameters, found.findings[0].direction
     (True, ('x3',), 'too wide')
     """
-    require_sensible(level, matters, looks)
+    require_sensible(level, matters, analyses)
     if log_q is not None:
         draws = with_log_q(as_sample(draws), log_q)
     batches: BatchScores | None = None
@@ -187,7 +187,7 @@ def verdict(
         has_edge=has_edge,
     )
     enough = effective >= FEW_EFFECTIVE
-    is_rejected = enough and combined(tests, looks) <= level
+    is_rejected = enough and combined(tests, analyses) <= level
     findings: tuple[Finding, ...] = ()
     if is_rejected and not has_edge:
         at_most = {each.name: max(_NAMED, level) * each.share for each in tests}
@@ -203,8 +203,8 @@ def verdict(
     bias, no_bias = _bias(prepared, functions, standardised, modes, invariance, rng if is_rejected else None)
     importance, no_importance = importance_weights(prepared)
     late = None
-    if support is None and not laid_out.is_weighted and looks * corrected.get("modes", 1.0) > level:
-        late = rows_after_burn_in(standardised, level / looks)
+    if support is None and not laid_out.is_weighted and analyses * corrected.get("modes", 1.0) > level:
+        late = rows_after_burn_in(standardised, level / analyses)
     outliers = outlying(prepared.points, units) if len(prepared.points) >= FEW_EFFECTIVE else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
     warnings = (
@@ -229,7 +229,7 @@ def verdict(
     return Verdict(
         tests=tests,
         level=level,
-        looks=int(looks),
+        analyses=int(analyses),
         invariance=invariance,
         modes=modes,
         ksd_equivalent_draws=equivalent,
@@ -242,7 +242,7 @@ def verdict(
         findings=findings,
         burn_in=None if late is None else _p_without_burn_in(prepared, late, level, with_critic=is_critical),
         matters=matters,
-        p_matters=None if matters is None else min(1.0, looks * p_value_beyond(moments, matters)),
+        p_matters=None if matters is None else min(1.0, analyses * p_value_beyond(moments, matters)),
         moments=moments,
         bounded=bounded,
         sliced=sliced,
@@ -281,11 +281,11 @@ def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
     )
 
 
-def require_sensible(level: float, matters: float | None, looks: int) -> None:
-    """Raise UsageError if `level`, `matters` or `looks` is out of range."""
+def require_sensible(level: float, matters: float | None, analyses: int) -> None:
+    """Raise UsageError if `level`, `matters` or `analyses` is out of range."""
     number(level, "level", lambda share: 0.0 < share < 1.0, "between 0 and 1")
-    if whole(looks, "looks", 1) > _MOST_LOOKS:
-        raise UsageError(f"looks must be a whole number from 1 to {_MOST_LOOKS:,}; got {looks}")
+    if whole(analyses, "analyses", 1) > _MOST_ANALYSES:
+        raise UsageError(f"analyses must be a whole number from 1 to {_MOST_ANALYSES:,}; got {analyses}")
     if matters is not None:
         number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
 
@@ -324,7 +324,7 @@ def _score_tests(
 def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
     """Return the p-value for the `late` draws from all tests except the kernel test.
 
-    Return None if the draws are rejected or if there are too few draws. The p-value is not multiplied by `looks`,
+    Return None if the draws are rejected or if there are too few draws. The p-value is not multiplied by `analyses`,
     because a larger p-value would make a rejection of the later draws less likely.
     """
     try:

@@ -94,16 +94,16 @@ class TestResult:
         return min(1.0, self.p / self.share) if self.share > 0.0 else 1.0
 
 
-def combined(tests: Sequence[TestResult], looks: int = 1) -> float:
-    """Return the smallest ratio of p-value to share, corrected for `looks`.
+def combined(tests: Sequence[TestResult], analyses: int = 1) -> float:
+    """Return the smallest ratio of p-value to share, corrected for `analyses`.
 
-    The ratio is multiplied by `looks` and capped at 1.
+    The ratio is multiplied by `analyses` and capped at 1.
 
     The sum of the shares exceeds one because the tests are dependent and the main tests reject less often than their
     shares allow. Bonferroni's inequality therefore does not guarantee the level. The level is calibrated by counting
     false rejections of exact draws.
     """
-    return min(1.0, looks * min(each.corrected for each in tests))
+    return min(1.0, analyses * min(each.corrected for each in tests))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class Verdict(Result):
         The tests that were run, with their p-values and shares of the level.
     level : float
         Largest p-value at which draws are rejected.
-    looks : int
+    analyses : int
         Number of times that a growing run is tested.
     invariance : InvarianceTest or None
         Test of whether an exact Markov kernel leaves the distribution of the draws unchanged. None without a target. If
@@ -154,7 +154,7 @@ class Verdict(Result):
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
-        p-value for the hypothesis that no moment is biased by more than `matters`, multiplied by `looks`, at most 1.
+        p-value for the hypothesis that no moment is biased by more than `matters`, multiplied by `analyses`, at most 1.
     moments : MomentSteinDiscrepancy
         Result of the test of moments.
     bounded : BoundedMoments
@@ -190,7 +190,7 @@ class Verdict(Result):
 
     tests: tuple[TestResult, ...]
     level: float
-    looks: int
+    analyses: int
     invariance: InvarianceTest | None
     modes: ModeWeights | None
     ksd_equivalent_draws: float
@@ -217,14 +217,14 @@ class Verdict(Result):
 
     @property
     def p(self) -> float:
-        """The smallest ratio of p-value to share, corrected for `looks`.
+        """The smallest ratio of p-value to share, corrected for `analyses`.
 
-        The ratio is multiplied by `looks` and capped at 1.
+        The ratio is multiplied by `analyses` and capped at 1.
 
         The p-value is calibrated by counting false rejections of exact draws. The p-value is not a strict bound because
         the sum of the shares exceeds one.
         """
-        return combined(self.tests, self.looks)
+        return combined(self.tests, self.analyses)
 
     def p_of(self, test: str) -> float | None:
         """Return the uncorrected p-value of one test.
@@ -267,7 +267,7 @@ class Verdict(Result):
 
     @property
     def strongest(self) -> tuple[Finding, ...]:
-        """The first finding and any others with z-scores within 10 % of its z-score."""
+        """The first finding and any others with z-scores within 10% of its z-score."""
         first = self.findings[0].z if self.findings else 1.0
         return tuple(takewhile(lambda each: _TIED <= abs(each.z / first) <= 1.0 / _TIED, self.findings))
 
@@ -415,7 +415,7 @@ class Verdict(Result):
         Returns
         -------
         str
-            Mean, sd, 5 % and 95 % quantiles, MCSE, ESS, R-hat, corrected mean and biases, and a note on divergences,
+            Mean, sd, 5% and 95% quantiles, MCSE, ESS, R-hat, corrected mean and biases, and a note on divergences,
             tree depth and energy if they are recorded. Moments and quantiles are weighted if the draws are weighted.
 
         Examples
@@ -489,7 +489,7 @@ class Verdict(Result):
         dict
             The JSON document, which contains strings, finite numbers, lists and dicts.
         """
-        before = ("decided_by", "level", "looks", "ksd_equivalent_draws", "ess")
+        before = ("decided_by", "level", "analyses", "ksd_equivalent_draws", "ess")
         after = (
             "divergent", "bfmi", "tree_depth", "pareto_k", "draws", "effective_draws", "enough_draws", "burn_in",
             "matters", "p_matters", "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
@@ -595,5 +595,5 @@ class Verdict(Result):
     @property
     def _tests(self) -> str:
         tests = [f"{each.title} {probability(each.p)}" for each in self.tests]
-        combined = f"combined, for {self.looks} looks," if self.looks > 1 else "combined"
+        combined = f"combined, for {self.analyses} analyses," if self.analyses > 1 else "combined"
         return f"Tests: {', '.join(tests)}; {combined} {probability(self.p)}."

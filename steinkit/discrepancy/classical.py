@@ -143,7 +143,7 @@ def classical_stein_discrepancy(
         If sample, scores and support are not consistent or not finite, or if they contain nonzero values outside the
         range from 1e-100 to 1e100 in absolute value.
     SolverError
-        If the relative width of the bracket exceeds 10 %. The error has the bounds as attributes.
+        If the relative width of the bracket exceeds 10%. The error has the bounds as attributes.
     TimeLimitError
         If the time limit is exceeded.
 

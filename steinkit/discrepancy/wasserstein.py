@@ -132,7 +132,7 @@ def wasserstein_distance(
         If the sample contains nonzero values outside 1e-100 to 1e100 in size, if the cdf or the tail integrals are not
         valid, or if the distance is infinite because the target has no mean.
     SolverError
-        If the relative width of the bracket exceeds 10 %.
+        If the relative width of the bracket exceeds 10%.
     TimeLimitError
         If the time limit is exceeded.
 

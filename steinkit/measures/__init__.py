@@ -73,14 +73,14 @@ _ALL = (
             ),
         }
         | shared("operator", "n_jobs", "progress"),
-        has_picture=True,
+        has_plot=True,
     ),
     Measure(
         "sliced",
         "sliced graph Stein discrepancy",
         imported("discrepancy.sliced.sliced_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors"),
-        has_picture=True,
+        has_plot=True,
     ),
     Measure(
         "moments",
@@ -88,7 +88,7 @@ _ALL = (
         partial(imported("discrepancy.moments.moment_stein_discrepancy"), by_chain=True),
         shared("bounds", "units", "max_seconds"),
         claim="estimated",
-        has_picture=True,
+        has_plot=True,
     ),
     Measure(
         "bias",

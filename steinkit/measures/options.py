@@ -202,8 +202,8 @@ class Measure:
         Claim about its values. Values have a proved bracket, a partly extrapolated bracket, or no bracket.
     needs : {"draws", "scores", "target"}
         Input that the measure requires. A measure that requires only draws cannot detect bias.
-    has_picture : bool
-        True if `steinkit.plots.picture` draws its results.
+    has_plot : bool
+        True if `steinkit.plots.plot` draws its results.
     refuses : mapping of str to str
         Settings of other measures that contradict this one, with the reasons. If a measure requires scores and has no
         option "operator", it refuses an operator.
@@ -217,7 +217,7 @@ class Measure:
     smaller_is_better: bool = True
     claim: Claim = "proved"
     needs: Literal["draws", "scores", "target"] = "scores"
-    has_picture: bool = False
+    has_plot: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
 
     @property

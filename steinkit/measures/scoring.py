@@ -133,7 +133,7 @@ class Judging:
         Level of the test.
     matters : float, optional
         Smallest bias that matters, in standard units.
-    looks : int
+    analyses : int
         Number of analyses of a growing run.
     score_batch : int, optional
         Number of data points per score. By default, all data points are used.
@@ -141,13 +141,13 @@ class Judging:
 
     level: float = LEVEL
     matters: float | None = None
-    looks: int = 1
+    analyses: int = 1
     score_batch: int | None = None
 
     def __post_init__(self) -> None:
         from steinkit.diagnosis.verdict import require_sensible
 
-        require_sensible(self.level, self.matters, self.looks)
+        require_sensible(self.level, self.matters, self.analyses)
 
     def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
         """Return the verdict on a sample, or the reason why there is no verdict.

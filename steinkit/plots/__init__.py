@@ -1,6 +1,6 @@
 """Plots of results.
 
-Most functions draw on the given Axes, or on those of a new pyplot figure, and return the Axes. The functions `picture`
+Most functions draw on the given Axes, or on those of a new pyplot figure, and return the Axes. The functions `plot`
 and `biases` return a Figure.
 """
 

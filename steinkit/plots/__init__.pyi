@@ -11,7 +11,7 @@ from .discrepancy import draws as draws
 from .discrepancy import draws_with_density as draws_with_density
 from .discrepancy import stein_function as stein_function
 from .overview import figures as figures
-from .overview import picture as picture
+from .overview import plot as plot
 from .settings import selection as selection
 from .slices import moment_matrix as moment_matrix
 from .slices import slice_function as slice_function

@@ -181,14 +181,14 @@ def marginals(found: OptimalWeights) -> Figure:
     return figure
 
 
-_CHANCE = 2.0  # half-width of a 95 % normal interval, in standard errors
+_CHANCE = 2.0  # half-width of a 95% normal interval, in standard errors
 
 
 @in_style
 def verdict(found: Verdict, ax: Axes | None = None) -> Axes:
     """Plot the findings of a verdict, with the largest one at the top.
 
-    Findings are shown in standard errors, with 95 % intervals. The gray band shows values that are consistent with
+    Findings are shown in standard errors, with 95% intervals. The gray band shows values that are consistent with
     chance. If the verdict has no findings, the plot shows a note.
 
     Parameters

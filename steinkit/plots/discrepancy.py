@@ -259,7 +259,7 @@ def draws_with_density(
 ) -> Axes:
     """Plot the draws over contours of the target.
 
-    The contours enclose 50, 90 and 99 % of the target's mass. The contours require a two-dimensional target with a log
+    The contours enclose 50, 90 and 99% of the target's mass. The contours require a two-dimensional target with a log
     density. Otherwise, only the draws are shown, as in `draws`. The density is evaluated only near the draws, so
     distant modes are not shown.
 

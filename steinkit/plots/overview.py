@@ -27,7 +27,7 @@ from steinkit.plots.diagnosis import biases, marginals, mode_weights, verdict
 from steinkit.plots.discrepancy import Standard, draws, draws_with_density, stein_function
 from steinkit.plots.settings import sweep_figures, tuning_figures
 from steinkit.plots.slices import moment_matrix, slice_function
-from steinkit.result import Picture, Result
+from steinkit.result import ReportFigure, Result
 from steinkit.sweeps.result import SweepResult, TuningResult
 from steinkit.target import Target
 from steinkit.text import compact, count, sentence
@@ -48,7 +48,7 @@ _MOMENTS = (
 )
 
 
-def picture(result: Result) -> Figure:
+def plot(result: Result) -> Figure:
     """Draw the most informative plot of a result, with a title.
 
     Parameters
@@ -71,7 +71,7 @@ def picture(result: Result) -> Figure:
     --------
     >>> import steinkit as sk
     >>> result = sk.graph_stein_discrepancy([[0.0, 1.0], [2.0, 0.5]], sk.targets.Normal([0.0, 0.0]))
-    >>> sk.plots.picture(result).axes[0].get_xlabel()
+    >>> sk.plots.plot(result).axes[0].get_xlabel()
     'x1'
     """
     shown = _of_measures(result, None) if isinstance(result, Scores) else []
@@ -85,7 +85,7 @@ def picture(result: Result) -> Figure:
 
 
 @singledispatch
-def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
+def figures(found: Result, target: Target | None = None) -> tuple[ReportFigure, ...]:
     """Return the plots of a result, with captions and alternative text.
 
     Parameters
@@ -97,7 +97,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
 
     Returns
     -------
-    tuple of Picture
+    tuple of ReportFigure
         The figures, beginning with the most informative one. The tuple is empty if the result has no figures.
 
     Examples
@@ -111,53 +111,55 @@ def figures(found: Result, target: Target | None = None) -> tuple[Picture, ...]:
 
 
 @figures.register
-def _(found: Scores, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Scores, target: Target | None = None) -> tuple[ReportFigure, ...]:
     return (*(() if found.verdict is None else figures(found.verdict)), *_of_measures(found, target))
 
 
 @figures.register(GraphSteinDiscrepancy)
 @figures.register(SlicedSteinDiscrepancy)
 @figures.register(MomentSteinDiscrepancy)
-def _(found: Measurement, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Measurement, target: Target | None = None) -> tuple[ReportFigure, ...]:
     return tuple(_of_measure(found, "the sample", None, target))
 
 
 @figures.register
-def _(found: Verdict, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Verdict, target: Target | None = None) -> tuple[ReportFigure, ...]:
     if not found.findings:
         return ()
     caption = (
         "Each line shows the distance of one finding from the target in standard errors, with a 95% interval. "
         "Values in the gray band are consistent with chance."
     )
-    return (_picture("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),)
+    return (
+        _report_figure("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),
+    )
 
 
 @figures.register
-def _(found: BiasEstimate, target: Target | None = None) -> tuple[Picture, ...]:
-    return (Picture("Biases", _BIASES, f"{found.headline()}.", partial(biases, found)),)
+def _(found: BiasEstimate, target: Target | None = None) -> tuple[ReportFigure, ...]:
+    return (ReportFigure("Biases", _BIASES, f"{found.headline()}.", partial(biases, found)),)
 
 
 @figures.register
-def _(found: Repaired, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Repaired, target: Target | None = None) -> tuple[ReportFigure, ...]:
     alt = f"{found.headline()}."
-    return (Picture("Biases before and after repair", _BIASES, alt, partial(biases, found.bias, found.after)),)
+    return (ReportFigure("Biases before and after repair", _BIASES, alt, partial(biases, found.bias, found.after)),)
 
 
 @figures.register
-def _(found: OptimalWeights, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: OptimalWeights, target: Target | None = None) -> tuple[ReportFigure, ...]:
     alt, caption = f"{found.headline()}.", "Histograms of the draws with equal and with optimal weights."
-    return (Picture("Marginals before and after", caption, alt, partial(marginals, found)),)
+    return (ReportFigure("Marginals before and after", caption, alt, partial(marginals, found)),)
 
 
 @figures.register
-def _(found: ModeWeights, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: ModeWeights, target: Target | None = None) -> tuple[ReportFigure, ...]:
     caption, height = "Each row shows a mode, with 95% margins of error.", 1.8 + 0.5 * len(found.shares)
-    return (_picture("Mode weights", caption, f"{found.headline()}.", partial(mode_weights, found), height),)
+    return (_report_figure("Mode weights", caption, f"{found.headline()}.", partial(mode_weights, found), height),)
 
 
 @figures.register
-def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Comparison, target: Target | None = None) -> tuple[ReportFigure, ...]:
     shown = []
     for measure in map(find_measure, found.measures):
         if not (samples := found.standings(measure.name)):
@@ -169,24 +171,24 @@ def _(found: Comparison, target: Target | None = None) -> tuple[Picture, ...]:
         brackets = " Bars show brackets; samples with overlapping bars share a rank (=)." if measure.has_bracket else ""
         draw, height = partial(comparison, found, measure=measure.name), 2.0 + 0.5 * len(samples)
         title = f"{sentence(measure.title)}, best first"
-        shown.append(_picture(title, f"Each line shows a sample.{brackets}", f"{values}.", draw, height))
+        shown.append(_report_figure(title, f"Each line shows a sample.{brackets}", f"{values}.", draw, height))
     return tuple(shown)
 
 
 @figures.register
-def _(found: Curve, target: Target | None = None) -> tuple[Picture, ...]:
+def _(found: Curve, target: Target | None = None) -> tuple[ReportFigure, ...]:
     ends = " to ".join(f"{compact(float(found.values[k]))} at {found.n[k]:g} draws" for k in (0, -1))
     band = " The band shows a bootstrap interval over the replicates." if found.interval is not None else ""
     caption = f"Both axes are logarithmic. The dashed line shows the rate fitted to the tail.{band}"
     heading = f"{sentence(find_measure(found.measure).title)} against the number of draws"
-    return (_picture(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
+    return (_report_figure(heading, caption, f"From {ends}. {found.headline()}.", partial(curve, found), 4.3),)
 
 
 figures.register(SweepResult, sweep_figures)
 figures.register(TuningResult, tuning_figures)
 
 
-def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
+def _of_measures(found: Scores, target: Target | None) -> list[ReportFigure]:
     """Return the plots for all measures of a sample."""
     shown = []
     for each in found.measurements:
@@ -194,7 +196,7 @@ def _of_measures(found: Scores, target: Target | None) -> list[Picture]:
     return shown
 
 
-def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[Picture]:
+def _of_measure(result: Measurement, sample: str, standard: Standard, target: Target | None) -> list[ReportFigure]:
     """Return the plots for one measure.
 
     The plots show the test function of the measure and the contributions of the coordinates.
@@ -202,7 +204,7 @@ def _of_measure(result: Measurement, sample: str, standard: Standard, target: Ta
     if isinstance(result, MomentSteinDiscrepancy):
         alt = f"{sentence('; '.join(map(str, result.largest_moments[:_MOST_NAMED])))}."
         height = 2.6 + 0.32 * max(len(result.names), 2)
-        return [_picture(f"Moments of {sample}", _MOMENTS, alt, partial(moment_matrix, result), height)]
+        return [_report_figure(f"Moments of {sample}", _MOMENTS, alt, partial(moment_matrix, result), height)]
     if not isinstance(result, GraphSteinDiscrepancy | SlicedSteinDiscrepancy):
         return []
     caption = f"The test function h {_H}"
@@ -220,10 +222,10 @@ def _of_measure(result: Measurement, sample: str, standard: Standard, target: Ta
     ]
     alt = f"{sentence(sample)}: {count(len(points), 'draw')}, {', '.join(ranges[:_MOST_NAMED])}. {result.headline()}."
     draw = partial(draw, result, reference=standard)
-    return [_picture(f"The draws of {sample}", caption, alt, draw, 4.8), *_bars(result)]
+    return [_report_figure(f"The draws of {sample}", caption, alt, draw, 4.8), *_bars(result)]
 
 
-def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Picture]:
+def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[ReportFigure]:
     """Return a bar chart of the contributions if there are several coordinates."""
     terms = result.terms
     if len(terms) < 2:
@@ -232,9 +234,11 @@ def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Pictur
     height = 1.0 + 0.3 * min(len(terms), _MOST_BARS)
     draw = partial(coordinate_bars, terms, most=_MOST_BARS, longest_name=18)
     return [
-        _picture(f"{sentence(result.title)} by coordinate", "Error bars show certified brackets.", alt, draw, height)
+        _report_figure(
+            f"{sentence(result.title)} by coordinate", "Error bars show certified brackets.", alt, draw, height
+        )
     ]
 
 
-def _picture(name: str, caption: str, alt: str, draw: Callable[..., Axes | None], height: float) -> Picture:
-    return Picture(name, caption, alt, partial(drawn, draw, WIDTH, height))
+def _report_figure(name: str, caption: str, alt: str, draw: Callable[..., Axes | None], height: float) -> ReportFigure:
+    return ReportFigure(name, caption, alt, partial(drawn, draw, WIDTH, height))

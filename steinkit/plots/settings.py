@@ -13,7 +13,7 @@ import numpy as np
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
 from steinkit.plots.axes import WIDTH, axes_or_new, drawn, legend_below, logarithmic, strip_below
-from steinkit.result import Picture
+from steinkit.result import ReportFigure
 from steinkit.sweeps.cells import Setting
 from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
 from steinkit.sweeps.result import SweepResult, TuningResult
@@ -240,7 +240,7 @@ def tuning(result: TuningResult, ax: Axes) -> None:
     ax.set_title(f"Chosen: {printable(setting_label(result.setting))}", color=_CHOSEN)
 
 
-def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Picture, ...]:
+def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[ReportFigure, ...]:
     """Return one figure for each parameter with several values."""
     name = found.leading
     if name is None:
@@ -260,15 +260,17 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Pic
     figures = []
     for parameter in most_varied(found.settings):
         draw = partial(_untitled, partial(selection, found, parameter, measure=name, against=against), 5.6)
-        figures.append(Picture(f"Which {parameter.replace('_', ' ')}?", caption, alt, draw))
+        figures.append(ReportFigure(f"Which {parameter.replace('_', ' ')}?", caption, alt, draw))
     return tuple(figures)
 
 
-def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[Picture, ...]:
+def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[ReportFigure, ...]:
     """Return the plot of the ranks on each rung."""
     caption = "Each line shows the rank of a setting on each rung. The chosen setting is highlighted."
     alt = f"{found.tables()[0].caption}. {found.headline()}."
-    return (Picture("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),)
+    return (
+        ReportFigure("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),
+    )
 
 
 def _untitled(draw: Callable[..., object], height: float) -> Figure:

@@ -23,7 +23,7 @@ from steinkit import __version__, plots
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.errors import SteinkitError, UsageError, printable
 from steinkit.files.streams import write_bytes
-from steinkit.result import Picture, Result, Statement, answers
+from steinkit.result import ReportFigure, Result, Statement, answers
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
 from steinkit.saved_results import read_result
@@ -112,7 +112,7 @@ class Part:
     headline: str
     statements: Sequence[Statement]
     warnings: Sequence[str]
-    pictures: Sequence[Picture]
+    figures: Sequence[ReportFigure]
     tables: Sequence[Table]
     facts: Sequence[tuple[str, str]]
 
@@ -122,12 +122,12 @@ class Part:
 
         A figure that cannot be drawn is omitted.
         """
-        warnings, pictures = [*result.warnings], tuple[Picture, ...]()
+        warnings, figures = [*result.warnings], tuple[ReportFigure, ...]()
         try:
-            pictures = plots.figures(result, target)
+            figures = plots.figures(result, target)
         except SteinkitError as error:
             warnings.append(f"figures could not be drawn: {error}")
-        content = result.statements(), warnings, pictures, result.tables(), result.facts()
+        content = result.statements(), warnings, figures, result.tables(), result.facts()
         return cls(source, result.subject or source, result.headline(), *content)
 
 
@@ -246,18 +246,18 @@ def as_html(shown: Any) -> str:
     return _template("notebook.html").render(
         heading="" if sample is None else repr(shown).strip("<>"),
         listing=shown.summary() if sample is None else "",
-        picture=_picture(shown),
+        figure=_report_figure(shown),
         rows=rows,
         left_out=0 if sample is None else sample.dim - len(rows),
     )
 
 
-def _picture(shown: Any) -> Drawing | None:
+def _report_figure(shown: Any) -> Drawing | None:
     """Draw `Result.plot` if the result has a legible plot."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None
     try:
-        return _drawing(plots.picture(shown))
+        return _drawing(plots.plot(shown))
     except UsageError:
         return None
 

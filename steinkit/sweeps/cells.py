@@ -42,7 +42,7 @@ class Measured:
     value, lower, upper : float
         The value and its certified bracket. For an estimate, both ends are equal to the value.
     margin : float or None
-        Margin of error (95 %) of a bias.
+        Margin of error (95%) of a bias.
     unranked : str
         Reason why settings must not be ordered by this value, or an empty string. Slow mixing is a reason only if the
         draws split into separate modes, because the score does not determine the mode weights.
@@ -90,7 +90,7 @@ class Measured:
         if not isinstance(found, BiasEstimate):
             return cls(found.measure, found.value, *ends, unranked=found.unranked, unknown=found.unranked)
         unknown = next((f"the biases could not be estimated: {reason}" for reason in found.reason if reason), "")
-        unranked = "" if found.hidden and not found.falls_apart else found.unranked
+        unranked = "" if found.hidden and not found.is_multimodal else found.unranked
         margin = found.margin if math.isfinite(found.margin) else None
         return cls(found.measure, found.value, *ends, margin, unranked, found.unranked or unknown)
 

@@ -15,7 +15,7 @@ must hold in all but a fraction (1 - level) / (k - 1) of the resamples, where k 
 - 1 is a Bonferroni correction for the comparisons with the other settings. If m is too small for this fraction, that
 is, if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b only if all brackets of i lie above all
 brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m), which is 1/2 for
-one seed and 1/252 for five seeds. Five seeds are therefore sufficient for eight settings at a level of 95 %. A setting
+one seed and 1/252 for five seeds. Five seeds are therefore sufficient for eight settings at a level of 95%. A setting
 that is not distinguished from b is tied with b, unless only its own median is infinite. With probability `level`, the
 best setting or one of its ties has the smallest true median.
 
@@ -75,7 +75,7 @@ class SettingSummary(Record):
         Median over all cells. Failed cells count as the worst possible value. NaN if there are no cells.
     interval : tuple of two floats, or None
         Percentile bootstrap interval of the median over the seeds, extended by the certified brackets. None if there
-        are fewer than two cells. With fewer than six cells, its coverage is below 95 %.
+        are fewer than two cells. With fewer than six cells, its coverage is below 95%.
     lower, upper : float
         Medians of the certified lower and upper bounds, which reflect the uncertainty due to the solver.
     cost_per_draw : float or None

@@ -273,7 +273,7 @@ class SweepResult(_Chosen):
         densest = named([f"{name} {text.compact(value)}" for name, value in mode.place.items()])
         return (
             f"The chain of the best setting missed a mode that other chains visited. {mode.draws} of {draws} with "
-            f"{finder} have a density above the 10 % quantile of that chain, but are separated from the chain by a "
+            f"{finder} have a density above the 10% quantile of that chain, but are separated from the chain by a "
             f"region where the density drops to less than half. The draw with the largest density is at {densest}. "
             "Run longer chains, or start them in all modes."
         )
@@ -319,7 +319,7 @@ class TuningResult(_Chosen):
     setting : dict
         The best setting.
     bias, margin : float or None
-        Bias of the setting's chains on the last rung and its margin of error (95 %), in posterior standard deviations.
+        Bias of the setting's chains on the last rung and its margin of error (95%), in posterior standard deviations.
         Bias and margin are medians over the seeds, or None if the estimates are not reliable.
     rungs : tuple of Rung
         Losses and order of the settings on each rung.

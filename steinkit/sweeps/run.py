@@ -98,7 +98,7 @@ def sweep(
         Largest relative width of a bracket. The default is larger than for a single score, because the differences
         between seeds are much larger than one percent.
     max_seconds : float, optional
-        Time limit per measure and cell, in seconds. A cell fails if no bracket with a relative width of at most 10 % is
+        Time limit per measure and cell, in seconds. A cell fails if no bracket with a relative width of at most 10% is
         found within this time.
     file : path, optional
         SQLite file for the cells. Each cell is committed when it is finished, and later runs reuse it. The suffix

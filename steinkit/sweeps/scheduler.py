@@ -43,7 +43,7 @@ from steinkit.text import setting_key
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)  # fractions of the seeds used on the rungs of successive elimination
 _ERROR = 0.05  # bound on the probability of dropping the setting with the smallest true median
-_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at the 95 % level
+_FEWEST_SEEDS = 5  # four seeds cannot distinguish eight settings at the 95% level
 _ETA = 3  # in tuning, the inverse of this number is the fraction of settings that advance
 
 

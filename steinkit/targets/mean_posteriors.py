@@ -201,7 +201,7 @@ class MixturePosterior(PosteriorFamily):
     -----
     The method `sample` generates independent draws by rejection sampling from the prior, with the maximum of the
     likelihood as the bound. The maximum is found numerically from many starting points. A proposal with a larger
-    likelihood raises an error, so the draws are never biased. The acceptance rate is about 1.5 % for the bundled data,
+    likelihood raises an error, so the draws are never biased. The acceptance rate is about 1.5% for the bundled data,
     and it decreases as 1/N. For more than 10,000 data points, there is no sampler, and `can_sample` is False.
 
     Examples

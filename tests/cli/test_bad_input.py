@@ -327,7 +327,7 @@ class TestOutputs:
         def fails(*args):
             raise ValueError("too big")
 
-        monkeypatch.setattr("steinkit.plots.overview.picture", fails)
+        monkeypatch.setattr("steinkit.plots.overview.plot", fails)
         outcome = steinkit("score", _lines(folder, *_GOOD), *_NORMAL, "--json", "--plot", "where.png")
         assert outcome.code == 3
         assert outcome.document["results"]

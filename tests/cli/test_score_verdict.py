@@ -52,11 +52,11 @@ class TestHead:
     def test_looks_multiply_the_p_value(self, steinkit, drawn, command):
         file = drawn(lambda x: x + 0.12)
         line = (command, file, "--target", "normal", "--reference", "0", "--measure", "ksd", "--json")
-        once, often = (steinkit(*line, *more).document for more in ((), ("--looks", "6")))
+        once, often = (steinkit(*line, *more).document for more in ((), ("--analyses", "6")))
         once, often = (
             each["verdict"] if command == "score" else each["samples"][0]["verdict"] for each in (once, often)
         )
-        assert (once["looks"], often["looks"]) == (1, 6)
+        assert (once["analyses"], often["analyses"]) == (1, 6)
         assert often["p"] == min(1.0, 6 * once["p"]) > once["p"]
 
     def test_no_verdict(self, steinkit, drawn):
@@ -160,9 +160,9 @@ class TestFailIfBiased:
             (("--matters", "-1"), "--matters"),
             (("--matters", "nan"), "matters"),
             (("--matters", "0.1", "--no-verdict"), "--no-verdict"),
-            (("--looks", "0"), "--looks"),
-            (("--looks", "1.5"), "--looks"),
-            (("--looks", "2", "--no-verdict"), "--looks"),
+            (("--analyses", "0"), "--analyses"),
+            (("--analyses", "1.5"), "--analyses"),
+            (("--analyses", "2", "--no-verdict"), "--analyses"),
         ],
     )
     def test_wrong_usage(self, steinkit, drawn, options, message):

@@ -26,11 +26,11 @@ def funnel(seed, n):
     return np.column_stack([v, x]), np.column_stack([-v / 9 - 0.5 + square / 2, -x * np.exp(-v)])
 
 
-@pytest.mark.parametrize("looks", [1, 6])
-def test_sample_is_rejected_because_of_its_start(looks):
+@pytest.mark.parametrize("analyses", [1, 6])
+def test_sample_is_rejected_because_of_its_start(analyses):
     """The p-value of the later draws is not multiplied by the number of tests."""
     x = started(4, (40, 60, 2), 3, 2.0)
-    found = sk.verdict(x, scores=-x, looks=looks)
+    found = sk.verdict(x, scores=-x, analyses=analyses)
     later = sk.verdict(x[:, 6:], scores=-x[:, 6:])
     assert found.is_biased
     assert not later.is_biased
@@ -53,11 +53,11 @@ def test_biased_start_of_a_sample_that_is_not_rejected(x):
     assert f"({probability(found.burn_in)} " in found.sentence
 
 
-@pytest.mark.parametrize(("looks", "is_reported"), [(1, True), (6, False)])
-def test_looks_multiply_the_p_value_of_the_start(looks, is_reported):
+@pytest.mark.parametrize(("analyses", "is_reported"), [(1, True), (6, False)])
+def test_looks_multiply_the_p_value_of_the_start(analyses, is_reported):
     """The p-value is .0058."""
     x = started(5, (4, 1000, 2), 100, 0.16)
-    assert (sk.verdict(x, scores=-x, looks=looks).burn_in is not None) is is_reported
+    assert (sk.verdict(x, scores=-x, analyses=analyses).burn_in is not None) is is_reported
 
 
 @pytest.mark.parametrize(("n", "is_reported"), [(100, False), (300, True)])

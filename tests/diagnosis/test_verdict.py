@@ -134,7 +134,9 @@ def test_biased_draws_are_rejected(make):
     assert sk.verdict(make()).is_biased
 
 
-@pytest.mark.parametrize("given", [{"level": 1.5}, *({"looks": each} for each in (0, True, 2.0, "6", None, 1_000_001))])
+@pytest.mark.parametrize(
+    "given", [{"level": 1.5}, *({"analyses": each} for each in (0, True, 2.0, "6", None, 1_000_001))]
+)
 def test_invalid_options_are_rejected(given):
     with pytest.raises(sk.UsageError, match=next(iter(given))):
         sk.verdict(normal(0, (50, 1)), scores=-normal(0, (50, 1)), **given)
@@ -197,26 +199,26 @@ def test_document_is_json_with_stable_keys():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
         "p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic", "p_modes",
-        "decided_by", "level", "looks", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
+        "decided_by", "level", "analyses", "ksd_equivalent_draws", "ess", "r_hat", "tail_ess", "mixed", "divergent",
         "bfmi", "tree_depth", "pareto_k", "draws", "effective_draws", "enough_draws", "burn_in", "matters",
         "p_matters", "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
     ]  # fmt: skip
     assert list(document["findings"][0]) == ["kind", "parameters", "direction", "z", "size", "source", "explained_by"]
 
 
-@pytest.mark.parametrize(("scale", "looks"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
-def test_looks_multiply_p_and_p_matters(scale, looks):
+@pytest.mark.parametrize(("scale", "analyses"), [(1.1, 6), (1.1, np.int64(3)), (1.0, 50)])
+def test_looks_multiply_p_and_p_matters(scale, analyses):
     x = scale * normal(7, (500, 2))
-    once, often = (sk.verdict(x, scores=-x, matters=0.05, looks=each) for each in (1, looks))
+    once, often = (sk.verdict(x, scores=-x, matters=0.05, analyses=each) for each in (1, analyses))
     assert 1e-6 < once.p < 1.0
-    assert often.p == min(1.0, looks * once.p)
-    assert often.p_matters == min(1.0, looks * once.p_matters)
+    assert often.p == min(1.0, analyses * once.p)
+    assert often.p_matters == min(1.0, analyses * once.p_matters)
     assert (often.p_of("moments"), often.p_of("sliced"), often.p_of("ksd")) == (
         once.p_of("moments"),
         once.p_of("sliced"),
         once.p_of("ksd"),
     )
-    assert json.loads(json.dumps(often.to_dict()))["looks"] == looks
+    assert json.loads(json.dumps(often.to_dict()))["analyses"] == analyses
 
 
 @pytest.mark.parametrize(
@@ -357,7 +359,7 @@ def test_wrong_mode_weights_are_rejected_with_a_density():
     assert not blind.is_biased
     assert blind.modes is None
     assert UNTESTED_MODES in blind.to_dict()["not_tested"]
-    assert sk.verdict(points, target, looks=3).p == pytest.approx(3.0 * found.p, rel=1e-9, abs=0.0)
+    assert sk.verdict(points, target, analyses=3).p == pytest.approx(3.0 * found.p, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")

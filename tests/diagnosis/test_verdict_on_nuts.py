@@ -25,7 +25,7 @@ def test_exact_chains_of_nuts_pass(package):
 
 
 def test_biased_chains_of_nuts_are_rejected():
-    """One coordinate is 10 % too wide and .2 sd too high."""
+    """One coordinate is 10% too wide and .2 sd too high."""
     rejected = tried = 0
     for sample in nuts_samples("numpyro"):
         if "normal" in sample.name:

@@ -39,7 +39,7 @@ def test_times_of_autoregressive_chains(phi):
     values -= values.mean(axis=1, keepdims=True)
     times = integrated_autocorrelation_times(values, [slice(0, 20_000)])
     theory = (1.0 + phi) / (1.0 - phi)
-    assert abs(times.mean() - theory) < 0.06 * theory  # 20 chains: standard error below 2 %, Geyer's cut adds 1 or 2
+    assert abs(times.mean() - theory) < 0.06 * theory  # 20 chains: standard error below 2%, Geyer's cut adds 1 or 2
 
 
 def test_inconsistent_chains_have_a_long_time():

@@ -32,7 +32,7 @@ def test_a_figure_has_the_headline_and_is_not_registered_with_pyplot(dim):
 
     plt.close("all")
     result = _graph(np.random.default_rng(dim).standard_normal((25, dim)))
-    figure = plots.picture(result)
+    figure = plots.plot(result)
     assert figure.get_suptitle().replace("\n", " ") == result.headline()
     assert len(_png(figure)) > 3000
     assert plt.get_fignums() == []
@@ -47,12 +47,12 @@ def test_names_are_not_formulas(dim):
 
 def test_extreme_draws_have_a_figure():
     points = np.vstack([np.random.default_rng(0).standard_normal((10, 2)), [[1e80, -1e50]]])
-    assert _png(plots.picture(_graph(points))).startswith(b"\x89PNG")
+    assert _png(plots.plot(_graph(points))).startswith(b"\x89PNG")
 
 
 def test_a_result_without_figures_is_refused():
     with pytest.raises(sk.UsageError, match="ChainDiagnostics"):
-        plots.picture(sk.chain_diagnostics(np.arange(20.0)))
+        plots.plot(sk.chain_diagnostics(np.arange(20.0)))
 
 
 def test_scores_have_the_figures_of_the_verdict_and_of_each_measure():

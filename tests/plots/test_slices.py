@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 
 @pytest.fixture(scope="module")
 def wide():
-    """The second coordinate is 30 % too wide, and its unit is ten."""
+    """The second coordinate is 30% too wide, and its unit is ten."""
     x = np.random.default_rng(0).standard_normal((400, 3)) * [1.0, 1.3, 1.0] * _SD
     return sk.sliced_stein_discrepancy(sk.Sample(x, names=("a", "b", "c"), scores=-x / _SD**2))
 

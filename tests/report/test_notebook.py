@@ -39,7 +39,7 @@ def test_a_verdict_without_findings_has_no_figure():
 
 
 @pytest.mark.parametrize(
-    ("measure", "has_picture"),
+    ("measure", "has_plot"),
     [
         (sk.graph_stein_discrepancy, True),
         (sk.sliced_stein_discrepancy, True),
@@ -47,11 +47,11 @@ def test_a_verdict_without_findings_has_no_figure():
         (sk.kernel_stein_discrepancy, False),
     ],
 )
-def test_results_have_their_value(measure, has_picture):
+def test_results_have_their_value(measure, has_plot):
     found = measure(DRAWS[:60], TARGET)
     shown = parsed(found)
     assert str(found.value)[:4] in words(shown) or f"{found.value:.3g}"[:4] in words(shown)
-    assert bool(pictures(shown)) == has_picture
+    assert bool(pictures(shown)) == has_plot
 
 
 def test_a_sample_has_moments_of_its_first_coordinates():

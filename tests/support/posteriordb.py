@@ -25,7 +25,7 @@ class Posterior:
     mean_field : Sample
         Every coordinate permuted separately, which removes the dependence.
     langevin : Sample
-        Stationary draws of unadjusted Langevin: 15 % too wide along the widest principal axis.
+        Stationary draws of unadjusted Langevin: 15% too wide along the widest principal axis.
     shifted : str
     """
 

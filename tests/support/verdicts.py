@@ -42,7 +42,7 @@ def quantity(name="mu", mean_bias=0.0, mean_margin=0.02, sd_bias=0.0, sd_margin=
     return locals()
 
 
-def estimate(*quantities, worth=850, **changes):
+def estimate(*quantities, effective_size=850, **changes):
     """Return an estimate of the biases of 1000 draws from numbers of `quantity`."""
     column = {key: [each[key] for each in quantities] for key in quantities[0]}
     arrays = {key: np.array(column[key], dtype=float) for key in column if key not in ("name", "reason")}
@@ -50,7 +50,8 @@ def estimate(*quantities, worth=850, **changes):
     usual = {
         "names": tuple(column["name"]), "mean": np.ones(n), "sd": np.full(n, 2.0),
         "draws_mean": 1.0 + 2.0 * arrays.pop("mean_bias"), "draws_sd": 2.0 * np.exp(arrays.pop("sd_bias")), **arrays,
-        "reason": tuple(column["reason"]), "weights": np.repeat([1.0 / worth, 0.0], [worth, 1000 - worth]),
+        "reason": tuple(column["reason"]),
+        "weights": np.repeat([1.0 / effective_size, 0.0], [effective_size, 1000 - effective_size]),
         "draws": 1000, "method": "regression", "features": "quadratic", "hidden": "", "warnings": (),
     }  # fmt: skip
     return replace(_real().bias, **usual | changes)

@@ -126,7 +126,7 @@ class TestTies:
 
     def test_comparisons_without_correction_lose_the_true_best_more_often(self):
         rng = np.random.default_rng(6)
-        one_by_one = 1.0 - 19 * 0.05  # the level at which each of 19 comparisons has an error of 5 %
+        one_by_one = 1.0 - 19 * 0.05  # the level at which each of 19 comparisons has an error of 5%
         runs = 100
         tables = (rng.lognormal(size=(20, 12)) for _ in range(runs))
         kept = sum(0 not in _apart(_choose(table, repeats=400, level=one_by_one)) for table in tables)
@@ -176,7 +176,7 @@ class TestTies:
 
     @pytest.mark.parametrize(("seeds", "apart"), [(5, set()), (6, {1})])
     def test_resamples_are_used_if_the_number_of_seeds_can_reach_the_level(self, seeds, apart):
-        """Two settings at 95 %: 2^-5 > .025 > 2^-6. The second is worse with every seed, and their ranges overlap."""
+        """Two settings at 95%: 2^-5 > .025 > 2^-6. The second is worse with every seed, and their ranges overlap."""
         best = np.arange(1.0, seeds + 1.0)
         assert _apart(_choose([best, best + 0.5])) == apart
 
@@ -279,9 +279,9 @@ class TestUnranked:
     @pytest.mark.parametrize(
         ("changes", "unranked", "unknown"),
         [
-            ({"unranked": "slow", "hidden": "slow", "falls_apart": False}, "", "slow"),
-            ({"unranked": "slow", "hidden": "slow", "falls_apart": True}, "slow", "slow"),
-            ({"unranked": "off", "hidden": "", "falls_apart": False}, "off", "off"),
+            ({"unranked": "slow", "hidden": "slow", "is_multimodal": False}, "", "slow"),
+            ({"unranked": "slow", "hidden": "slow", "is_multimodal": True}, "slow", "slow"),
+            ({"unranked": "off", "hidden": "", "is_multimodal": False}, "off", "off"),
             ({"reason": ("", "too wide")}, "", "the biases could not be estimated: too wide"),
         ],
     )

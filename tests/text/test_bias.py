@@ -47,7 +47,7 @@ def test_a_bias_within_its_margin_is_not_reported(given):
 ESTIMATES = {
     "the worst first": ([quantity("mu", mean_bias=0.01), TAU], {}),
     "three of many": (MANY, {"features": "affine"}),
-    "three": (MANY[:3], {"worth": 150}),
+    "three": (MANY[:3], {"effective_size": 150}),
     "all accurate": ([quantity("a"), quantity("b", mean_bias=0.05, mean_margin=0.06)], {}),
     "partly unknown": ([quantity("near"), quantity("by"), FAR, FAR | {"name": "farther"}], {}),
     "unknown": ([FAR, FAR | {"name": "farther"}], {}),

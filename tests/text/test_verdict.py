@@ -18,7 +18,7 @@ def test_the_smallest_corrected_p_value_decides():
     assert found.p == pytest.approx(0.002 / 0.3)
     assert (found.is_biased, found.decided_by) == (True, "moments")
     assert combined(tests, 2) == pytest.approx(0.004 / 0.3)
-    assert (replace(found, looks=2).is_biased, replace(found, looks=2).decided_by) == (False, None)
+    assert (replace(found, analyses=2).is_biased, replace(found, analyses=2).decided_by) == (False, None)
     assert combined((TestResult("moments", 0.9, 0.3),), 5) == 1.0
 
 

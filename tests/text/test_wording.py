@@ -41,7 +41,7 @@ VERDICTS = {
     "with sizes": lambda: verdict(WRONG, [LOCATION], bias=estimate(OFF, quantity("mu"))),
     "sizes not known": lambda: verdict(WRONG, [LOCATION], bias=estimate(quantity("mu", reason="too few draws"))),
     "by the kernel": lambda: decided("ksd"),
-    "by the kernel in one of six looks": lambda: decided("ksd", 0.13, looks=6),
+    "by the kernel in one of six analyses": lambda: decided("ksd", 0.13, analyses=6),
     "by dependence": lambda: decided("dependence"),
     "by the critic": lambda: decided("critic"),
     "modes tested": lambda: decided("modes", 0.5),

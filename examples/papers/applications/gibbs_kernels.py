@@ -4,7 +4,7 @@ A test reads the N terms of a variable with a stride: position k is term (origin
 and a random stride that is coprime to N. Positions are read in blocks of B, where block m consists of positions B m to
 B m + B - 1. The blocks are in random order, and the remaining positions, fewer than B, are last. Below 256 terms B is
 1, and the order is a random permutation; for more terms it costs much less than a permutation. The random stride
-combines different terms in each test. With fixed blocks the variance of minibatches would differ by about 8 %.
+combines different terms in each test. With fixed blocks the variance of minibatches would differ by about 8%.
 
 Mean and variance are computed from sums of differences to the first term: the variance of equal terms is exactly zero.
 """

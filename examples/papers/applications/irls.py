@@ -392,8 +392,8 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     -------
     float
         delta, in [0, 1/2]; 1/2 if the debiased step is zero. It is an estimate: if the true step is short, noise makes
-        it small by chance. Of steps that consist only of isotropic noise, 86 % pass delta < 0.01 in ten dimensions in
-        the paper's form, and 12 % debiased; in fifty dimensions practically all, and 28 %.
+        it small by chance. Of steps that consist only of isotropic noise, 86% pass delta < 0.01 in ten dimensions in
+        the paper's form, and 12% debiased; in fifty dimensions practically all, and 28%.
 
     Raises
     ------

@@ -84,7 +84,7 @@ def test_the_interval_of_a_risk_covers_it():
     for _ in range(60):
         found = risk(running_means(sk.Sample(rng.standard_normal((30, 10, 1))), n=[10]), [0.0], rng=rng)
         held += found.interval[0, 0] <= 0.1 <= found.interval[0, 1]
-    assert held >= 46  # the squares are skewed, and a percentile interval of 30 covers about 90 %
+    assert held >= 46  # the squares are skewed, and a percentile interval of 30 covers about 90%
 
 
 def test_the_risk_of_several_quantities_is_the_mean_of_theirs():

@@ -165,7 +165,7 @@ def bias_of(
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
         quantities = Quantities.of(prepared, functions)
-        found, (hidden, falls_apart) = quantities.by_regression(), quantities.hidden_shares(slowest)
+        found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()
         run, used = None, _REGRESSION
@@ -202,7 +202,7 @@ def bias_of(
         gradients=0 if moved is None else moved.gradients,
         hidden=hidden,
         unranked=f"the biases could not be estimated: {unranked}" if unranked else "",
-        falls_apart=falls_apart,
+        is_multimodal=is_multimodal,
         draws=len(prepared.given),
         features=quantities.operand.sets[-1],
         warnings=(*prepared.notes, *quantities.draws.disorder, *left_out),

@@ -74,7 +74,7 @@ class ModeWeights(Result):
     draws_shares : ndarray, shape (K,)
         Proportions of the draws in the modes.
     margins : ndarray, shape (K,)
-        95 % margins of error of `shares`.
+        95% margins of error of `shares`.
     p : float or None
         p-value for the hypothesis that the proportions of the draws agree with the target. None if the draws cross
         between the modes too rarely for a test.
@@ -125,14 +125,14 @@ class ModeWeights(Result):
     def clause(self) -> str:
         """Text fragment that lists the mode weights in the draws and under the target.
 
-        An example is "mode weights 71.8:28.2 % in the draws, 50.1:49.9 ± 0.7 % in the target".
+        An example is "mode weights 71.8:28.2% in the draws, 50.1:49.9 ± 0.7% in the target".
         """
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
         draws, target = (
             ":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares)
         )
-        return f"mode weights {draws} % in the draws, {target} ± {margin:.{digits}f} % in the target"
+        return f"mode weights {draws}% in the draws, {target} ± {margin:.{digits}f}% in the target"
 
     @property
     def sentence(self) -> str:
@@ -436,7 +436,7 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
         method="modes",
         hidden=next((part.hidden for part in parts if part.hidden), ""),
         unranked=next((part.unranked for part in parts if part.unranked), ""),
-        falls_apart=True,
+        is_multimodal=True,
         draws=len(weights),
         warnings=tuple(dict.fromkeys(each for part in parts for each in part.warnings)),
     )

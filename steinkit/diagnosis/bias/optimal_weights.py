@@ -165,7 +165,7 @@ class OptimalWeights(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the means, standard deviations and 5 % and 95 % quantiles.
+        """Return the means, standard deviations and 5% and 95% quantiles.
 
         Returns
         -------
@@ -216,7 +216,7 @@ def moments_table(before: Sample, after: Sample) -> Table:
 
 
 def _described(sample: Sample) -> Floats:
-    """Return weighted means, sds, 5 % and 95 % quantiles as an array of shape (4, d)."""
+    """Return weighted means, sds, 5% and 95% quantiles as an array of shape (4, d)."""
     mean = sample.probabilities @ sample.points
     sd = np.sqrt(sample.probabilities @ (sample.points - mean) ** 2)
     return np.vstack([mean, sd, tail_quantiles(sample)])
@@ -278,7 +278,7 @@ def optimal_weights(
         If there are fewer than eight distinct draws, a coordinate is constant, the scores have the opposite sign, or no
         allowed weights make the mean score zero, for example because all draws are on one side of the mode.
     SolverError
-        If the relative width of the bracket exceeds 10 %.
+        If the relative width of the bracket exceeds 10%.
     TimeLimitError
         If the time limit is exceeded before the programs are built.
 

@@ -41,7 +41,7 @@ class Repaired(Result):
         The draws with weights, or their positions after a run.
     method : {"weights", "optimal", "run", "modes"}
         Method of the correction; "modes" corrects the weights of separate modes.
-    worth : float
+    effective_size : float
         Kish's effective sample size of the weights. For a run, the effective sample size of the moved draws.
     bias : BiasEstimate
         Biases of the given draws.
@@ -63,7 +63,7 @@ class Repaired(Result):
 
     sample: Sample
     method: Literal["weights", "optimal", "run", "modes"]
-    worth: float
+    effective_size: float
     bias: BiasEstimate
     after: BiasEstimate
     given: Sample
@@ -71,7 +71,7 @@ class Repaired(Result):
 
     @property
     def quantiles(self) -> Floats:
-        """5 % and 95 % quantiles of the corrected draws, as an array of shape (2, d)."""
+        """5% and 95% quantiles of the corrected draws, as an array of shape (2, d)."""
         return tail_quantiles(self._estimated)
 
     @property
@@ -95,7 +95,7 @@ class Repaired(Result):
             "optimal": f"{n} draws with optimal weights",
             "modes": f"{n} draws with corrected mode weights",
         }
-        return f"Repaired: {how[self.method]}, effective size {self.worth:.0f}"
+        return f"Repaired: {how[self.method]}, effective size {self.effective_size:.0f}"
 
     def statements(self) -> tuple[Statement, ...]:
         """State the correction method, and the biases before and after the correction.
@@ -111,7 +111,7 @@ class Repaired(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the means, sds and 5 % and 95 % quantiles before and after correction.
+        """Return the means, sds and 5% and 95% quantiles before and after correction.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class Repaired(Result):
         return {
             "method": self.method,
             "draws": len(self.sample),
-            "worth": self.worth,
+            "effective_size": self.effective_size,
             "quantiles": [
                 {"name": name, "level": level, "before": old, "after": new}
                 for level, *rows in zip(TAILS, tail_quantiles(self.given), self.quantiles, strict=True)
@@ -142,7 +142,7 @@ class Repaired(Result):
 
     def __repr__(self) -> str:
         return (
-            f"<Repaired by {self.method}: {len(self.sample)} draws, effective size {self.worth:.0f}"
+            f"<Repaired by {self.method}: {len(self.sample)} draws, effective size {self.effective_size:.0f}"
             f"{reservations(self.warnings)}>"
         )
 
@@ -226,7 +226,7 @@ def repair(
             return _by_mode_weights(sample, target, bounds, bias, method, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")
     enough = bias.has_useful_weights
-    too_few = f"the effective size of the weights is too small, {bias.worth:.0f} for {len(sample)} draws"
+    too_few = f"the effective size of the weights is too small, {bias.effective_size:.0f} for {len(sample)} draws"
     if method == "optimal":
         optimal = optimal_weights(sample, target, scores=scores, bounds=bounds)
         corrected = sample.with_columns(weights=optimal.weights)
@@ -239,7 +239,7 @@ def repair(
     if bias.weights is not None and enough and (method == "weights" or (method == "auto" and is_regression)):
         corrected = sample.with_columns(weights=bias.weights)
         after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
-        return Repaired(corrected, "weights", bias.worth, bias, after, given, bias.warnings)
+        return Repaired(corrected, "weights", bias.effective_size, bias, after, given, bias.warnings)
     if not can_run:
         reason = "their bias could not be estimated" if enough else too_few
         raise InputError(f"these draws cannot be repaired: {reason}{_REMEDY}")
@@ -253,8 +253,8 @@ def repair(
         if _is_within_noise(after) and after.value <= noise:
             break
     still = () if _is_within_noise(after) else (Caution(_STILL_MOVING),)
-    worth = min(float(len(moved)), chain_diagnostics(moved).min_ess)
-    return Repaired(moved, "run", worth, bias, after, given, (*bias.warnings, *still))
+    effective_size = min(float(len(moved)), chain_diagnostics(moved).min_ess)
+    return Repaired(moved, "run", effective_size, bias, after, given, (*bias.warnings, *still))
 
 
 def _by_mode_weights(
@@ -283,7 +283,7 @@ def _by_mode_weights(
     still = f"and their bias could not be estimated: {left}" if left else still
     cautions = (Caution(f"{how}, {still}"),) if still else ()
     warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *cautions)))
-    return Repaired(corrected, "modes", after.worth, before, after, selected(sample, target)[0], warnings)
+    return Repaired(corrected, "modes", after.effective_size, before, after, selected(sample, target)[0], warnings)
 
 
 def _is_within_noise(found: BiasEstimate) -> bool:

@@ -25,7 +25,7 @@ _FINEST = 0.001  # smallest margin of error that is printed
 _MOST_PLACES, _LARGE = 6, 1e6  # limits on the numbers that are printed without an exponent
 _MOST_ROWS = 10  # largest number of rows in a table
 _NAMED = 3  # largest number of quantities in a sentence
-_LEAST_WORTH = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
+_LEAST_SIZE = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
 _UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
@@ -37,7 +37,7 @@ _FEATURES = {
     "diagonal": "individual coordinates; more draws would allow pairs",
     "own4": "individual coordinates; more draws would allow pairs",
 }
-UNITS = "Bias in posterior standard deviations, including Monte Carlo error, with 95 % margins of error."
+UNITS = "Bias in posterior standard deviations, including Monte Carlo error, with 95% margins of error."
 _METHODS = {
     "regression": "regression on Stein features",
     "run": "a short exact run from every draw",
@@ -69,7 +69,7 @@ class Quantity:
 
     @property
     def sd_is_biased(self) -> bool:
-        """True if the bias of the sd exceeds both its margin of error and 5 %."""
+        """True if the bias of the sd exceeds both its margin of error and 5%."""
         return max(self.sd_margin, _SMALLEST) < abs(self.sd_bias) < math.inf
 
     @property
@@ -134,7 +134,7 @@ class BiasEstimate(Measurement):
     draws_mean, draws_sd : ndarray, shape (m,)
         Mean and standard deviation of the draws.
     mean_margin, sd_margin : ndarray, shape (m,)
-        95 % margins of error of `mean_bias` and `sd_bias`. The margins cover only errors that the Stein features can
+        95% margins of error of `mean_bias` and `sd_bias`. The margins cover only errors that the Stein features can
         detect. The margin of `mean_bias` includes the error of `sd`, which is the unit of `mean_bias`.
     reason : tuple of str
         Reason why the estimate of each quantity is not reliable; empty if it is reliable.
@@ -153,7 +153,7 @@ class BiasEstimate(Measurement):
         Reason why the weights of regions may be biased, so that no estimate is reliable; otherwise empty.
     unranked : str
         Reason why samples must not be ranked by `value`; empty if ranking is allowed.
-    falls_apart : bool
+    is_multimodal : bool
         True if a valley of the density separates groups of draws.
     draws : int
         Number of draws.
@@ -189,7 +189,7 @@ class BiasEstimate(Measurement):
     gradients: int
     hidden: str
     unranked: str = field()
-    falls_apart: bool
+    is_multimodal: bool
     draws: int
     features: FeatureSet
     warnings: tuple[str, ...]
@@ -201,7 +201,7 @@ class BiasEstimate(Measurement):
 
     @cached_property
     def sd_bias(self) -> Floats:
-        """Log ratio of `draws_sd` to `sd`, about -0.3 if the draws are 26 % too narrow."""
+        """Log ratio of `draws_sd` to `sd`, about -0.3 if the draws are 26% too narrow."""
         return np.asarray(np.log(self.draws_sd / self.sd))
 
     @cached_property
@@ -210,7 +210,7 @@ class BiasEstimate(Measurement):
         return np.array([not each for each in self.reason])
 
     @property
-    def worth(self) -> float:
+    def effective_size(self) -> float:
         """Kish's effective sample size of the weights, or 0 if there are no weights."""
         return 0.0 if self.weights is None else 1.0 / float(self.weights @ self.weights)
 
@@ -248,8 +248,8 @@ class BiasEstimate(Measurement):
 
     @property
     def has_useful_weights(self) -> bool:
-        """True if `worth` is at least a fifth of the number of draws."""
-        return self.weights is not None and self.worth >= _LEAST_WORTH * self.draws
+        """True if `effective_size` is at least a fifth of the number of draws."""
+        return self.weights is not None and self.effective_size >= _LEAST_SIZE * self.draws
 
     def is_off_by(self, delta: float) -> bool:
         """Return True if a mean is certainly biased by more than `delta`.
@@ -426,10 +426,10 @@ class BiasEstimate(Measurement):
             **{each: in_json(getattr(self, each)) for each in ("value", "margin", "lower", "upper")},
             "method": self.method,
             "quantities": [in_json(asdict(each)) for each in self.quantities],
-            **{each: getattr(self, each) for each in ("worth", "draws", "features", "gradients")},
+            **{each: getattr(self, each) for each in ("effective_size", "draws", "features", "gradients")},
             "hidden": self.hidden or None,
             "unranked": self.unranked or None,
-            "falls_apart": self.falls_apart,
+            "is_multimodal": self.is_multimodal,
         }
 
     def __repr__(self) -> str:

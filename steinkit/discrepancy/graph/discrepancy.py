@@ -116,7 +116,7 @@ def graph_stein_discrepancy(
     InputError
         If the sample, the scores, the support or the operator are inconsistent or not finite.
     SolverError
-        If the relative width of the bracket exceeds 10 %. The error contains the bracket.
+        If the relative width of the bracket exceeds 10%. The error contains the bracket.
     TimeLimitError
         If the time limit is exceeded before the programs are built.
     CrossedBracketError

@@ -185,10 +185,10 @@ def direction(
 
 
 _AT_UNIT_SPACING = (1.3, 1.4)  # fractions of the ceiling for r = 1 in one dimension and in higher dimensions
-# limits in 2 to 4 dimensions; at 0.43 in 3 dimensions, reducing the sd from 1 to 0.9 lowers the value by 7 %
+# limits in 2 to 4 dimensions; at 0.43 in 3 dimensions, reducing the sd from 1 to 0.9 lowers the value by 7%
 _REACHED, _EXPECTED = 0.2, 0.25
 _EXPECTED_ON_A_LINE = 0.4  # limit in one dimension, where the value is on average still larger for sd 0.9 than for sd 1
-# limit in 5 or more dimensions; at 0.15 in 10 dimensions, reducing the sd from 1 to 0.9 lowers the value by 12 %
+# limit in 5 or more dimensions; at 0.15 in 10 dimensions, reducing the sd from 1 to 0.9 lowers the value by 12%
 _EITHER_FROM_FIVE = 0.1
 _FACTORS_HELP_BELOW = 5  # in five or more dimensions, narrow samples have smaller values for any Stein factors
 _MOST_DRAWS = 20_000  # largest recommended number of draws

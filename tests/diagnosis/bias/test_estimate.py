@@ -147,7 +147,7 @@ def test_weights_have_the_order_of_the_given_draws():
     found, plain = sk.estimate_bias(mixed, PLANE), sk.estimate_bias(chains, PLANE)
     assert found.weights == pytest.approx(plain.weights[rows], abs=1e-9)
     assert plain.weights @ draws == pytest.approx([0.0, 0.0], abs=0.01)
-    assert plain.worth == pytest.approx(1.0 / (plain.weights**2).sum())
+    assert plain.effective_size == pytest.approx(1.0 / (plain.weights**2).sum())
 
 
 def test_very_biased_draws_are_not_reliable_without_a_density():
@@ -258,7 +258,7 @@ def test_functions_need_six_draws_per_coordinate():
     assert not found.reliable[-1]
     assert "six draws per coordinate" in found.reason[-1]
     assert found.weights is None
-    assert found.worth == 0.0
+    assert found.effective_size == 0.0
     (row,) = [each for each in found.to_dict()["quantities"] if each["name"] == "cube"]
     assert row["mean"] is None
     json.dumps(found.to_dict(), allow_nan=False)
@@ -357,7 +357,7 @@ def test_draws_and_scores_that_overflow_are_rejected():
 def test_very_narrow_draws_have_a_json_document():
     draws = 1e-9 * np.random.default_rng(0).standard_normal((900, 1))
     document = sk.estimate_bias(draws, sk.targets.Normal()).to_dict()
-    assert 0.0 < json.loads(json.dumps(document, allow_nan=False))["worth"] <= 900.1
+    assert 0.0 < json.loads(json.dumps(document, allow_nan=False))["effective_size"] <= 900.1
 
 
 def test_constant_first_half_of_a_coordinate_is_rejected_or_not_reliable():
@@ -420,7 +420,7 @@ def test_margin_of_a_large_bias_includes_the_error_of_the_unit():
 
 @pytest.mark.parametrize("agrees", [True, False])
 def test_drift_that_contradicts_the_regression_makes_it_unreliable(agrees):
-    """The second coordinate is .5 sd too high and falls by 80 % of this, or does not move."""
+    """The second coordinate is .5 sd too high and falls by 80% of this, or does not move."""
     draws = np.random.default_rng(24).standard_normal((1000, 2)) + np.array([0.0, 0.5])
     error, mixing = np.full(2, 0.03), np.full(2, 0.8)
     fall = np.array([0.0, -0.4 if agrees else 0.0])

@@ -50,8 +50,8 @@ def test_weights_correct_means_deviations_and_quantiles():
     truth = np.quantile(np.log(np.random.default_rng(1).gamma(SHAPE, size=200_000)), LEVELS)
     before = np.abs(np.quantile(draws, LEVELS, axis=0).T - truth).mean()
     assert np.abs(quantiles(sample) - truth).mean() < 0.7 * before
-    assert found.worth == pytest.approx(1.0 / (sample.probabilities**2).sum(), rel=1e-9)
-    assert 200.0 < found.worth < 1000.0
+    assert found.effective_size == pytest.approx(1.0 / (sample.probabilities**2).sum(), rel=1e-9)
+    assert 200.0 < found.effective_size < 1000.0
     assert found.bias.value > 3.0 * found.after.value
     before, after = (sk.sliced_stein_discrepancy(each, ONLY_SCORE, tolerance=0.05).value for each in (draws, sample))
     assert after < 0.7 * before
@@ -60,14 +60,14 @@ def test_weights_correct_means_deviations_and_quantiles():
 def test_weights_of_exact_draws_are_nearly_equal():
     found = sk.repair(drawn(1), TARGET)
     assert found.method == "weights"
-    assert found.worth > 900.0
+    assert found.effective_size > 900.0
 
 
 def test_run_moves_draws_if_weights_are_worth_too_little():
     draws = 0.4 * (drawn(2) - MEAN) + MEAN - 1.0
     found = sk.repair(draws, TARGET)
     assert found.method == "run"
-    assert 700.0 < found.worth <= 1000.0
+    assert 700.0 < found.effective_size <= 1000.0
     assert found.sample.weights is None
     assert_close_to_target(found.sample.points)
     assert found.after.reliable.all()
@@ -141,8 +141,8 @@ def test_modes_are_reweighted():
         assert each.draws_sd == pytest.approx(np.sqrt(weights @ (points - weights @ points) ** 2))
     assert found.bias.mean_bias[0] < -0.5
     assert abs(found.after.mean_bias[0]) < 0.05
-    assert found.worth == pytest.approx(1.0 / (found.sample.probabilities**2).sum())
-    assert found.worth == found.after.worth
+    assert found.effective_size == pytest.approx(1.0 / (found.sample.probabilities**2).sum())
+    assert found.effective_size == found.after.effective_size
 
 
 def test_bias_within_modes_remains():
@@ -164,7 +164,7 @@ def test_optimal_weights_within_modes_correct_their_bias():
     assert found.bias.sd_bias[1] == pytest.approx(np.log(np.std(points[:, 1])), abs=0.02)
     assert abs(found.after.sd_bias[1]) < 0.02
     assert np.sqrt(weights @ points[:, 1] ** 2) == pytest.approx(1.0, abs=0.02)
-    assert found.worth == pytest.approx(1.0 / (weights**2).sum())
+    assert found.effective_size == pytest.approx(1.0 / (weights**2).sum())
 
 
 def test_optimal_weights_correct_quantiles_better_than_entropy_weights():

@@ -138,7 +138,7 @@ def test_diagnostics_of_proposals_outside_the_support_are_nan():
 
 
 def test_a_batch_of_identical_rows_does_not_end_a_test():
-    """Three of 53 data points differ; a first batch of 5 contains none of them with probability 73.5 %."""
+    """Three of 53 data points differ; a first batch of 5 contains none of them with probability 73.5%."""
     posterior = sk.targets.GaussianMean(np.r_[np.zeros(50), 3.0, 4.0, 5.0])
     for function, more in ((samplers.approximate_mh, {"epsilon": 0.4}), (samplers.barker_mh, {"sigma": 1.3})):
         draws = function(posterior, proposal_scale=0.3, batch_size=5, chains=200, draws=20, **more)

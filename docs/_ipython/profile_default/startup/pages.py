@@ -15,7 +15,7 @@ def _prepare():
     from steinkit.plots import svg
 
     root = Path(os.environ["STEINKIT_ROOT"])
-    unwanted = shutil.ignore_patterns("papers", "pictures", "__pycache__")
+    unwanted = shutil.ignore_patterns("papers", "figures", "__pycache__")
     shutil.copytree(root / "examples", "examples", ignore=unwanted, dirs_exist_ok=True)
     shell = get_ipython()
     shell.run_line_magic("xmode", "Minimal")

@@ -129,7 +129,7 @@ def test_without_replacement_the_covariance_shrinks():
     steps, traces = map(np.array, zip(*found, strict=True))
     ratio = traces.mean() / steps.var(axis=0, ddof=1).sum()
     error = np.sqrt(2.0 / (repeats * 3))
-    assert abs(ratio - 1.0) < LIMIT * error + 0.02  # 2 % for terms of order D / n
+    assert abs(ratio - 1.0) < LIMIT * error + 0.02  # 2% for terms of order D / n
     assert abs(4.0 * ratio - 1.0) > 2.0  # without the correction for a finite population
 
 

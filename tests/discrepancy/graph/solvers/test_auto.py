@@ -146,13 +146,13 @@ class Stopping(Settings):
         return self.interrupted.looks_left < 0
 
 
-@pytest.mark.parametrize(("dim", "looks"), [(1, (3, 10)), (2, (4, 11)), (5, (2, 6))])
-def test_time_limit_keeps_the_best_bracket(dim, looks):
+@pytest.mark.parametrize(("dim", "analyses"), [(1, (3, 10)), (2, (4, 11)), (5, (2, 6))])
+def test_time_limit_keeps_the_best_bracket(dim, analyses):
     points, _ = normal(200, dim)
     graph = sk.sorted_graph(points) if dim == 1 else sk.greedy_spanner(points)
     program = SteinProgram(points, -points, np.full(200, 1 / 200), graph)
     gaps = []
-    for most in looks:
+    for most in analyses:
         settings = Stopping(1e-9 if dim < 4 else 1e-4)
         settings.interrupted.looks_left = most
         answer, *_ = solver_named("auto")(program, settings)

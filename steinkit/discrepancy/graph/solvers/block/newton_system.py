@@ -52,7 +52,7 @@ from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
-"""Correctors with longer target steps. These steps save 13 % of the solves and 4 % of the iterations."""
+"""Correctors with longer target steps. These steps save 13% of the solves and 4% of the iterations."""
 _ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline (about 0.1 s)
 
 

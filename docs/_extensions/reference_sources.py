@@ -107,8 +107,8 @@ def papers() -> str:
     """Return the page of paper experiments, with figure paths and links that Sphinx can resolve."""
     folder = ROOT / "examples" / "papers"
     text = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("README.md", "samplers_at_equal_cost.md"))
-    text = text.replace("](results/", f"]({PAPERS}/results/")
-    text = re.sub(r"\[([^\]]+)\]\((?:samplers_at_equal_cost\.md|ledger|_data_files\.py)\)", r"\1", text)
+    text = re.sub(r"\]\((?=results/|ledger/|_data_files\.py)", f"]({PAPERS}/", text)
+    text = re.sub(r"\[([^\]]+)\]\(samplers_at_equal_cost\.md\)", r"\1", text)
     return re.sub(r"^# ", "## ", text.partition("\n")[2], flags=re.M) + "\n"
 
 

@@ -1,8 +1,9 @@
 """Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
 A claim has one or more rows, as a table has entries. A row contains a printed number or statement, its place in the
-paper, and a criterion, which was written before the run and is evaluated by code. Results store the hash of their
-criterion: `index.py --check` reports results without a row, and criteria that changed after the result.
+paper, and a criterion that is evaluated by code. Criteria are written before the run. If one was changed after a result
+was known, `revised` describes the change. Results store the hash of their criterion: `index.py --check` reports results
+without a row, and criteria that do not agree with the hash.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
 errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
@@ -10,7 +11,7 @@ statement in words is an expression, `holds`, of the numbers passed by the scrip
 that satisfies neither expression leaves the row open. A row can have several protocols if the paper does not specify
 one: it then holds, holds under some of them, or fails, for the reason given in the row. Rows that the available data
 cannot decide are not run (`needs`, `real`), and rows without a reproducible criterion are open (`undecidable`); their
-results are shown. A claim is as good as its weakest row.
+results are shown. The verdict of a claim is the least favorable one of its rows.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class Row:
     shown : tuple of str
         Other variants. Their results are shown, and decide nothing.
     because : str
-        Reason why it fails or is open.
+        Reason why it fails, is open, or holds only under some protocols.
+    revised : str
+        Change of the criterion after a result was known.
     needs : str
         Data or work without which it is not run.
     real : bool
@@ -130,6 +133,7 @@ class Row:
     protocols: tuple[str, ...] = ("",)
     shown: tuple[str, ...] = ()
     because: str = ""
+    revised: str = ""
     needs: str = ""
     real: bool = False
     undecidable: bool = False
@@ -150,7 +154,7 @@ class Row:
     @property
     def criterion(self) -> str:
         """Hash of the criterion."""
-        return digest([self.printed, self.error, self.holds, self.fails])
+        return digest([self.printed, self.error, self.holds, self.fails, self.undecidable, list(self.protocols)])
 
     def decides(self, full: bool, data: bool) -> bool:
         """Return True if a run of this size, with or without real data, can decide the row."""
@@ -192,9 +196,12 @@ def ledger() -> dict[str, Row]:
 
 
 def papers() -> dict[str, dict[str, Any]]:
-    """Read title, version and errata of each paper."""
-    found = (tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml")))
-    return {document["paper"]: {key: value for key, value in document.items() if key != "claim"} for document in found}
+    """Read title, version and errata of each paper, with the name of its file."""
+    found = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml"))}
+    return {
+        document["paper"]: {key: value for key, value in document.items() if key != "claim"} | {"file": name}
+        for name, document in found.items()
+    }
 
 
 def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
@@ -208,7 +215,9 @@ def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
     if all(states) and len(states) == len(row.protocols):
         return HOLDS
     if any(states):
-        return f"{HOLDS} under {', '.join(each for each in row.protocols if decided.get(each))}".removesuffix(" under ")
+        return f"{HOLDS} under {' and '.join(each for each in row.protocols if decided.get(each))}".removesuffix(
+            " under "
+        )
     return OPEN if None in states else FAILS
 
 

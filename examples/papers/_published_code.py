@@ -3,7 +3,7 @@
 The code, github.com/DanielTakeshi/New_MH_Test, also differs from the paper in other respects: it omits the prior of
 the mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows with
 "as in their code", tests, prior and initial states are those of the code. Sizes, steps, temperatures and batch sizes
-are always those of the paper; its covariances .15 I and .05 I are standard deviations in the code. Batches are drawn
+are always those of the paper; its covariances 0.15 I and 0.05 I are standard deviations in the code. Batches are drawn
 at random, whereas the code uses consecutive ones. The program generates the correction distribution.
 """
 
@@ -21,7 +21,7 @@ from steinkit.samplers import ConcentrationTest, MinibatchBarkerTest
 
 @dataclass(frozen=True)
 class PublishedBarkerTest(MinibatchBarkerTest):
-    """Barker test that also decides if the mean is five standard errors from zero, with sigma = .9."""
+    """Barker test that also decides if the mean is five standard errors from zero, with sigma = 0.9."""
 
     sigma: float = 0.9
 

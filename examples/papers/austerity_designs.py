@@ -166,7 +166,8 @@ def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
         values, errors = np.array(each[key]), np.array(each[f"{key}_error"])
         worst_at.append(MEANS[int(values.argmax())])
         over.append(((values - values[0])[1:] / np.hypot(errors[1:], errors[0])).max())
-    experiment.result("test worst", over=over, text=f"at {min(worst_at):g} to {max(worst_at):g}")
+    at = " or ".join(f"{mean:g}" for mean in sorted(set(worst_at)))
+    experiment.result("test worst", over=over, text=f"at {at}, for each epsilon")
 
 
 def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[tuple[str, str], np.ndarray]) -> None:

@@ -2,7 +2,7 @@
 
     python examples/papers/austerity_gibbs.py [--full] [--jobs N] [-o DIR]
 
-A Markov random field has 100 binary variables and a potential for each triple of variables, log psi ~ N(0, .02). Here
+A Markov random field has 100 binary variables and a potential for each triple of variables, log psi ~ N(0, 0.02). Here
 .02 is the standard deviation; as a variance it would give conditional probabilities near 0 or 1. An exact update of a
 variable adds up 4,851 terms. The austerity test reads 500 at a time until the side of its threshold is certain, up to
 an error of epsilon per stage. At small size there are 40 variables, 741 terms, batches of 75, and stronger potentials,
@@ -174,7 +174,7 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
             exact_high=exact.high,
             other_low=[each.low for each in others],
             other_high=[each.high for each in others],
-            text=f"exact {exact.value:.2g}, epsilon .01 to .25 {_listed(each.value for each in others)}",
+            text=f"exact {exact.value:.2g}; epsilon 0.01 to 0.25: {_listed(each.value for each in others)}",
         )
     shares = [each["bias_share"] for each in found]
     text = "bias " + ", ".join(f"{share:.0%}" for share in shares)

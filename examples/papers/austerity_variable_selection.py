@@ -45,7 +45,7 @@ from steinkit.samplers import AusterityTest, MetropolisTest
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 SIZE_RATE, SCALE_PRIOR, BATCH = 1e-10, (0.01, 0.01), 500
 UPDATES = 1.0 / 3.0  # share of moves that change a coefficient; the others are births and deaths
-UPDATE, BIRTH = 5.0, 32.0  # standard deviations times root N; at the paper's N .016 and .1
+UPDATE, BIRTH = 5.0, 32.0  # standard deviations times root N; at the paper's N 0.016 and 0.1
 TESTS = 1000
 VISITS = "visits"
 MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # coefficients
@@ -73,7 +73,7 @@ def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray,
 
 
 def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Simulate the paper's number of features, correlated by .3, 13 of them relevant, with 28% responses of 1."""
+    """Simulate the paper's number of features, correlated by 0.3, 13 of them relevant, with 28% responses of 1."""
     rng = np.random.default_rng(3)
     dim = len(MADE_UP) - 1
     features = np.sqrt(0.7) * rng.standard_normal((size, dim)) + np.sqrt(0.3) * rng.standard_normal((size, 1))
@@ -180,7 +180,7 @@ def main() -> None:
     )
     results_of_models(experiment, truth, from_all, found)
     results_of_risks(experiment, found, "RAND data" if data == VISITS else "MiniBooNE")
-    results_of_risks(experiment, larger, "made up, its N")
+    results_of_risks(experiment, larger, "simulated data")
     experiment.numbers(
         epsilons=EPSILONS,
         names=names,

@@ -8,7 +8,7 @@ concentration test, and Barker's test on a minibatch. The paper plots the draws 
 tabulates their means over ten runs and the fit of the draws to the bins of the posterior.
 
 Barker's test reads at most as many data points as in the paper. The authors' code omits the prior, stops if the mean is
-five standard errors from zero, and uses sigma = .9. Its concentration test grows by a factor of 2 instead of 1.5, uses
+five standard errors from zero, and uses sigma = 0.9. Its concentration test grows by a factor of 2 instead of 1.5, uses
 a different bound than the one proved for samples without replacement, and never reads all data. The script includes
 this variant, and Barker's test with one change at a time. The small run has 100,000 data points and shorter chains.
 

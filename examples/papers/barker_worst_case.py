@@ -4,7 +4,7 @@
 
 Lemma 1: for the mean of normal data, with a flat prior and proposals as wide as the posterior, the austerity and the
 concentration test read all N data points with a probability of at least c, which does not depend on N; the proof gives
-c = .0085. Here states are drawn from the posterior, moves from the proposal, and each move is tested once.
+c = 0.0085. Here states are drawn from the posterior, moves from the proposal, and each move is tested once.
 
 The concentration test nearly always reads all data. The austerity test reads about half of the data on average. The
 fraction of its decisions that read *all* data, to which the lemma refers, decreases like (m / N)^1/2 if the batch size

@@ -36,21 +36,26 @@ ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an
 HEAD = """# The papers' experiments
 
 Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
-half a unit of its last digit plus two standard errors of the difference; by chance, one in twenty does not.
-Statements in words hold by a criterion in [`ledger/`](ledger). Our results have two standard errors after ±, or the
-range of single runs. If a paper does not specify the protocol, or its data are not available, plausible ones are used,
-and the claim *holds under* those that confirm it. Other claims *fail*, are *open* if the run cannot decide them, or are
-*not run*. A claim with several rows is as good as the weakest. Rows without a verdict share that of their claim; of
-more than six rows, those that do not hold are shown.
+half a unit of its last digit plus two standard errors of the difference. One in twenty correct numbers fails by chance,
+except for exact values and predictions of one run. Statements in words hold by the rules in the files of criteria,
+which also describe criteria that were changed after a run.
+
+The number after ± is the half-width of a 95% interval (for few runs by Student's t), of a prediction interval for
+claims about one run, or the error of a grid. Parentheses contain asymmetric intervals, or 95% of single runs.
+
+If a paper does not specify the protocol, or its data are not available, plausible ones are used, and the claim *holds
+under* those that confirm it. Other claims *fail*, are *open* if the results cannot decide them, or are *not run*. A
+claim has the least favorable verdict of its rows; rows without a verdict have that of their claim. If a claim has more
+than six rows, only those that do not hold are listed. *Barker*, *austerity* and *concentration* are MHminibatch,
+AustereMH and MHSubLhd.
 
 `index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the papers' data.
 """
 SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
 `estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
 deviations, in posterior standard deviations. *True error* is the same relative to the true moments of the posterior,
-which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values are
-medians
-over the chains; "-" means too few draws."""
+which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values
+are medians over the chains; "-" means too few draws."""
 
 
 def main() -> None:
@@ -158,48 +163,31 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     for paper, about in papers().items():
         own = [row for row in rows.values() if row.paper == paper]
         counts = counted(claims_of(own), outcome)
-        told = f"*{about['title']}*, {about['version']}: {counts}. {about.get('data', '')}".rstrip()
-        parts += [f"## {paper}", "", told, ""]
+        told = f"*{about['title']}*, {about['version']}: {counts}. [Criteria](ledger/{about['file']})."
+        parts += [f"## {paper}", "", f"{told} {about.get('data', '')}".rstrip(), ""]
         parts += ["|claim|where|printed|here|verdict|", "|---" * 5 + "|"]
         for claim in claims_of(own):
             parts += lines(claim, results, outcome)
-        reasons: dict[str, list[str]] = {}
-        for row in own:
-            text = row.needs if outcome[row.id] == NOT_RUN and row.needs else row.because
-            if not outcome[row.id].startswith(HOLDS) and text not in ("", "the same"):
-                reasons.setdefault(text, []).append(row.of)
-        told = [f"{first_of(claims)}: {text}." for text, claims in reasons.items()]
-        parts += ["", folded("Reasons", told)]
+        parts += [""]
         if about["errata"]:
             parts += ["**Errata.**", "", *(f"- {erratum}" for erratum in about["errata"]), ""]
     shown = [document for document in documents if document["name"] != ALONE]
-    usual = Counter(", ".join(document["commits"]) for document in shown).most_common(1)[0][0]
-    parts += [f"## Runs at full size: commit {usual}, unless stated", ""]
-    parts += ["[Samplers at equal cost](samplers_at_equal_cost.md) are on a separate page.", ""]
+    parts += ["## Figures", "", "See also [samplers at equal cost](samplers_at_equal_cost.md).", ""]
     for document in shown:
-        parts += of_run(document, usual)
+        parts += of_figure(document)
     return "\n".join(parts)
 
 
-def first_of(claims: Sequence[str]) -> str:
-    """Name the first of several claims, with the number of others."""
-    others = len(dict.fromkeys(claims)) - 1
-    return claims[0] + (f" and {others} more" if others else "")
-
-
-def of_run(document: Mapping[str, Any], usual: str = "") -> list[str]:
-    """Format command and figure of an experiment, and the commits if they are not the usual one."""
-    commits = ", ".join(document["commits"])
-    made = f"`{document['command'].split('/')[-1].removesuffix(' --full')}`" + (
-        f", commit {commits}" if commits != usual else ""
-    )
-    figure = [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
-    return [made, "", *figure]
+def of_figure(document: Mapping[str, Any]) -> list[str]:
+    """Format the figure of an experiment, if it has one."""
+    return [f"![{document['name']}](results/{document['figure']})", ""] if document["figure"] else []
 
 
 def of_samplers(document: Mapping[str, Any]) -> list[str]:
     """Format the run of all samplers, and the results at the smallest and the largest budget."""
-    parts = [*of_run(document), folded("Remarks", document["remarks"]), SAMPLERS, ""]
+    command = document["command"].split("/")[-1].removesuffix(" --full")
+    parts = [f"`{command}`, commit {', '.join(document['commits'])}", "", *of_figure(document)]
+    parts += [folded("Remarks", document["remarks"]), SAMPLERS, ""]
     parts += ["|posterior|evaluations|sampler|worth|bias|true error|reliable|", "|---" * 7 + "|"]
     names = document["numbers"]["names"]
     for key, found in document["numbers"]["results"].items():
@@ -220,30 +208,48 @@ def of_samplers(document: Mapping[str, Any]) -> list[str]:
 def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
     """Format one row."""
     told = {each["protocol"]: each["said"] if each["decides"] else f"other data: {each['said']}" for each in results}
-    protocols = [each for each in row.protocols + row.shown if told]
-    here = "; ".join(f"{each}: {told.get(each, NOT_RUN)}" if each else told[each] for each in protocols)
+    here = "; ".join(
+        f"{each}: {told[each]}" if each else told[each] for each in row.protocols + row.shown if each in told
+    )
     return cells(row.claim, row.where, row.printed, here or "-", outcome)
 
 
 def cells(*texts: str) -> str:
     """Format a line of a table; verdicts that fail are bold."""
-    told = [f"**{each}**" if each == FAILS else each.replace("|", "\\|") for each in texts]
-    return f"|{'|'.join(told)}|".replace("under from", "from")
+    *told, verdict = (each.replace("|", "\\|") for each in texts)
+    verdict = f"**{FAILS}**{verdict.removeprefix(FAILS)}" if verdict.startswith(FAILS) else verdict
+    return f"|{'|'.join([*told, verdict])}|".replace("under from", "from")
 
 
 def lines(claim: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]) -> list[str]:
     """Format a claim with its rows, without verdicts equal to its own; of many, only rows that do not hold."""
+    told = {row.id: remark(row, outcome[row.id]) for row in claim}
     if len(claim) == 1:
-        return [line(claim[0], results.get(claim[0].id, []), outcome[claim[0].id])]
+        row = claim[0]
+        return [line(row, results.get(row.id, []), joined(outcome[row.id], told[row.id]))]
     held = sum(outcome[row.id].startswith(HOLDS) for row in claim)
     printed = claim[0].printed if len({row.printed for row in claim}) == 1 else ""
     state = weakest([outcome[row.id] for row in claim])
-    told = f"{held} of {len(claim)} hold" if 0 < held < len(claim) else ""
-    head = cells(claim[0].of, claim[0].where, printed, told, state)
-    shown = claim if len(claim) <= MANY else [row for row in claim if not outcome[row.id].startswith(HOLDS)]
-    shown = [replace(row, where="", claim=f"- {row.claim}", printed="" if printed else row.printed) for row in shown]
-    states = [outcome[row.id] if outcome[row.id] != state else "" for row in shown]
-    return [head, *(line(row, results.get(row.id, []), one) for row, one in zip(shown, states, strict=True))]
+    count = f"{held} of {len(claim)} hold" if 0 < held < len(claim) else ""
+    remarks = [text for text in told.values() if text]
+    common = remarks[0] if len(remarks) > 1 and len(set(remarks)) == 1 else ""
+    made = [cells(claim[0].of, claim[0].where, printed, count, joined(state, common))]
+    for row in claim if len(claim) <= MANY else [row for row in claim if not outcome[row.id].startswith(HOLDS)]:
+        own = joined(outcome[row.id] * (outcome[row.id] != state), told[row.id] * (not common))
+        row = replace(row, where="", claim=f"- {row.claim}", printed="" if printed else row.printed)
+        made.append(line(row, results.get(row.id, []), own))
+    return made
+
+
+def remark(row: Row, outcome: str) -> str:
+    """Return the reason of a verdict; if the row holds, return the change of its criterion."""
+    text = row.revised if outcome == HOLDS else row.needs if outcome == NOT_RUN and row.needs else row.because
+    return "" if text == "the same" else text
+
+
+def joined(outcome: str, text: str) -> str:
+    """Join a verdict and its reason; either can be empty."""
+    return ": ".join(each for each in (outcome, text) if each)
 
 
 def folded(title: str, texts: Sequence[str]) -> str:

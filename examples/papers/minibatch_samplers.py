@@ -281,20 +281,20 @@ def lines(key: tuple[str, str], chosen: list[int], runs: list, budgets: list[int
 def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:
     """Report the definition of equivalent draws, and the accuracy of the reference moments."""
     experiment.remark(
-        "Worth: number of independent draws with the same error, the smaller of two numbers: by the kernel Stein "
-        "discrepancy in posterior sds, median of the chains; and by squared errors of the coordinates' means and "
-        "squares, one over their mean over coordinates and chains, which is about 15% too high if two coordinates "
-        "and four chains provide few errors. It is at most about the number of kept draws, and less by moments that "
-        "are compared with inexact ones. Steps were selected by it, with other seeds. Bands are the range of the "
-        "chains, each with the smaller of its two numbers. Seconds were measured on a processor with other load."
+        "The worth of draws is the number of independent draws with the same error. It is the smaller of two numbers. "
+        "The first is computed from the kernel Stein discrepancy in posterior standard deviations, as the median over "
+        "the chains. The second is the inverse of the mean squared error of the means and squares of the coordinates, "
+        "over coordinates and chains; with two coordinates and four chains it is about 15% too high. The worth is at "
+        "most about the number of kept draws. Settings were selected by it, with other seeds. Bands are the range of "
+        "the chains, each with the smaller of its two numbers. Seconds were measured on a processor with other load."
     )
     known = {POSTERIORS[name][0]: size for name, size in sizes.items() if name != "mixture"}
     experiment.remark(
-        "Means and standard deviations are compared with those of a grid for the mixture, and of weighted Student's t "
-        "draws for the others, of an effective size of "
+        "Reference means and standard deviations are computed on a grid for the mixture, and from weighted Student's t "
+        "draws for the other posteriors. The effective sizes of these draws are "
         + ", ".join(f"{size:,.0f} ({title})" for title, size in known.items())
-        + f": each mean has an error of {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} exact draws are worth "
-        + f"{1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments, or more where that size is larger."
+        + f". Their means have standard errors of at most {1.0 / np.sqrt(min(known.values())):.2g} sd, and {kept} "
+        + f"exact draws have a worth of at least {1.0 / (1.0 / kept + 1.0 / min(known.values())):.0f} by moments."
     )
 
 

@@ -184,8 +184,9 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
         claim_lowest(experiment, EPSILONS, risks[protocol], seconds, claims, protocol=protocol)
     for by, key in {"data": "read", "time": "seconds"}.items():
         exact, cheap = (Found.mean(each[key]) for each in burns)
-        unit = "exact steps' data" if by == "data" else "s"
-        text = f"{cheap.value:.3g} {unit}; exact {exact.value:.3g}"
+        text = f"{cheap.value:.3g} s; exact {exact.value:.3g} s"
+        if by == "data":
+            text = f"data of {cheap.value:,.0f} exact steps; exact {exact.value:,.0f}"
         bounds = {"exact_low": exact.low, "exact_high": exact.high}
         experiment.result(f"7v9, burn-in by {by}", cheap, **bounds, text=text)
 

@@ -29,7 +29,7 @@ import steinkit as sk
 from steinkit.samplers import MetropolisTest, corrected_sgld, sgld
 
 STEP_SIZE, BATCH = 5e-6, 500
-METHODS = {"uncorrected": None, "exact test": 0.0, "epsilon .1": 0.1, "epsilon .5": 0.5}
+METHODS = {"uncorrected": None, "exact test": 0.0, "epsilon 0.1": 0.1, "epsilon 0.5": 0.5}
 EDGES = np.linspace(-0.02, 0.12, 71)
 LEVELS = np.linspace(0.005, 0.995, 199)  # probabilities at whose quantiles distribution functions are compared
 
@@ -76,7 +76,7 @@ def main() -> None:
     answers = experiment.cells(chains, cells)
     found = {m: [a for a, c in zip(answers, cells, strict=True) if c["method"] == m] for m in METHODS}
     claim_distances(experiment, {m: np.array([a["below"] for a in each]) for m, each in found.items()})
-    for epsilon in (".1", ".5"):  # the paper's is one run
+    for epsilon in ("0.1", "0.5"):  # the paper's is one run
         read = Found.range([100.0 * each["read"] for each in found[f"epsilon {epsilon}"]])
         experiment.result(f"sgld, read at {epsilon}", read)
     posterior = sk.targets.LassoRegression.toy()
@@ -94,11 +94,11 @@ def main() -> None:
 
 def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> None:
     """Evaluate the statements on histograms with and without a test."""
-    claims = {"uncorrected": "severe", "exact test": "exact", "epsilon .1": "tenth", "epsilon .5": "half"}
+    claims = {"uncorrected": "severe", "exact test": "exact", "epsilon 0.1": "tenth", "epsilon 0.5": "half"}
     for method, claim in claims.items():
         other = below["exact test"] if claim == "tenth" else np.broadcast_to(LEVELS, below[method].shape)
         experiment.result(f"sgld, {claim}", distance(below[method], other))
-    experiment.result("sgld, bias of half", distance(below["epsilon .5"]))
+    experiment.result("sgld, bias of half", distance(below["epsilon 0.5"]))
 
 
 def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:

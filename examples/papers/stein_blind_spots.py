@@ -2,7 +2,7 @@
 
     python examples/papers/stein_blind_spots.py [--full] [--jobs N] [-o DIR]
 
-Chains of stochastic gradient Langevin dynamics with the step size .05 sample the mixture posterior of two modes with a
+Chains of stochastic gradient Langevin dynamics with the step size 0.05 sample the mixture posterior of two modes with a
 bias. R-hat and the halves of the chains compare the chains with each other, not with the target. The script reports
 both, the error of the second moments relative to the posterior, and the Stein discrepancy relative to that of exact
 draws.

@@ -37,6 +37,7 @@ ONE = ("normal", "shifted", "uniform", "midpoints")
 FACTORS = ((1.0, 4.0, 2.0), (0.5, 0.5, 1.0), (3.0, 1.0, 0.2))
 NODES = 200  # per point, for expectations of a coupling
 MORE = ("normal", "half", "grid")
+ON_LINE = "N(0, 1) and Unif(0, 1), d = 1"
 
 
 def points_of(sample: str, n: int) -> tuple[np.ndarray, sk.Target]:
@@ -117,7 +118,9 @@ def main() -> None:
     first = np.array(experiment.cells(over_classical, cells)).reshape(len(ONE), len(sizes), 2)
     slopes = [slope_of(sizes, each[:, 0]) for each in first]
     numbers = {"least": first[..., 1].min(), "largest": first[..., 1].max(), "slope": max(slopes)}
-    experiment.result("proposition 5", **numbers, text=f"{first[..., 0].min():.3f} to {first[..., 0].max():.3f}")
+    experiment.result(
+        "proposition 5", **numbers, text=f"{ON_LINE}: {first[..., 0].min():.3f} to {first[..., 0].max():.3f}"
+    )
     cells = [{"sample": sample, "dim": dim, "n": n} for sample in MORE for dim in (2, 3) for n in small]
     second = np.array(experiment.cells(over_complete, cells))
     numbers = {"least": second[:, 1].min(), "largest": second[:, 1].max()}
@@ -132,8 +135,12 @@ def other_propositions(experiment: Experiment, ratio: dict[str, np.ndarray], siz
     cells = [{"kind": kind, "size": 10.0**-k, "n": 200} for kind in ("shift", "scale") for k in range(4)]
     cells += [{"kind": "escaping", "size": 0.0, "n": n} for n in sizes]
     lower, upper = np.array(experiment.cells(of_bounds, cells)).T
-    experiment.result("theorem 2", least=lower.min(), text=f"at least {lower.min():.2f} times Wasserstein")
-    experiment.result("proposition 3", largest=upper.max(), text=f"{upper.min():.2f} to {upper.max():.2f} of it")
+    experiment.result(
+        "theorem 2", least=lower.min(), text=f"N(0, 1), d = 1: at least {lower.min():.2f} times Wasserstein"
+    )
+    experiment.result(
+        "proposition 3", largest=upper.max(), text=f"N(0, 1), d = 1: {upper.min():.2f} to {upper.max():.2f} of it"
+    )
     cells = [{"sample": sample, "factors": list(factors), "n": 100} for sample in ONE for factors in FACTORS]
     ends = np.array(experiment.cells(of_factors, cells))
     numbers = {"least": ends[:, 0].min(), "largest": ends[:, 1].max()}
@@ -143,7 +150,8 @@ def other_propositions(experiment: Experiment, ratio: dict[str, np.ndarray], siz
     lines = np.concatenate([ratio["uniform"], ratio["midpoints"]])
     numbers = {"least": min(lines[:, 1].min(), square[:, 1].min()), "largest": max(lines.max(), square[:, 1].max())}
     slope = max(slope_of(sizes, ratio["uniform"][:, 0]), slope_of(small, square[:, 0]))
-    text = f"{min(lines[:, 0].min(), square[:, 0].min()):.3f} to {max(lines[:, 0].max(), square[:, 0].max()):.3f}"
+    ends = min(lines[:, 0].min(), square[:, 0].min()), max(lines[:, 0].max(), square[:, 0].max())
+    text = f"Unif(0, 1), d = 1 and 2: {ends[0]:.3f} to {ends[1]:.3f}"
     experiment.result("proposition 15", **numbers, slope=slope, text=text)
     counts = (4000, 16_000) if experiment.full else (200, 800)
     cells = [{"dim": dim, "n": n} for dim in (2, 3) for n in counts]

@@ -23,6 +23,7 @@ from _bands import Bands, bands
 from _frame import COLOURS, Experiment, Found, figure, main_of
 from _pictures import plot_bands
 from matplotlib.figure import Figure
+from scipy.stats import linregress, t
 
 import steinkit as sk
 from steinkit.samplers import herding, iid, sobol
@@ -79,16 +80,19 @@ def main() -> None:
         else:
             powers = np.isin(band.against, POWERS)
             at_powers = bands(band.replicates[:, powers], band.against[powers])
-            experiment.result(
-                "rate, sobol", straight(at_powers), text=f"{straight(at_powers)}; {straight(band)} for all n"
-            )
+            experiment.result("rate, sobol", straight(at_powers), protocol="powers of two")
+            experiment.result("rate, sobol", straight(band), protocol="all n")
     experiment.finish(plot(found))
 
 
 def straight(band: Bands) -> Found:
     """Return the rate of the medians, with a bootstrap interval; for one sequence, an interval from the line's fit."""
-    rate = band.rate()
-    return Found(rate.rate, *rate.rate_interval)
+    if len(band.replicates) > 1:
+        rate = band.rate()
+        return Found(rate.rate, *rate.rate_interval)
+    line = linregress(np.log(band.against), np.log(band.median))
+    reach = t.ppf(0.975, len(band.against) - 2) * line.stderr
+    return Found(line.slope, line.slope - reach, line.slope + reach)
 
 
 def plot(found: dict[tuple[str, str], Bands]) -> Figure:

@@ -85,7 +85,7 @@ def main() -> None:
         "student level", low=ends.low, floor=floor, rate_low=tail.rate_interval[0], text=f"{ends} at n = {largest:,}"
     )
     ratio = {sample: shapes[lengths[-1], sample]["tail"] / shapes[lengths[-1], sample]["centre"] for sample in SAMPLES}
-    experiment.result("student tails", **ratio, text=f"{ratio['student']:.1f} times the centre")
+    experiment.result("student tails", **ratio, text=f"{ratio['student']:.1f} times the center")
     experiment.numbers(sizes=sizes, gaussian=gaussian.median, student=student.median, limit=floor)
     experiment.finish(plot(curves, shapes, lengths))
 

@@ -36,7 +36,7 @@ logistic regression are Newton's, and are much too long if the p_i are near 0 an
 
     f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1,  which implies it:
 
-along d the third derivative is at most max_i |x_i'd| times the second, and f decreases by at least .28 s |f'(0)| (Bach
+along d the third derivative is at most max_i |x_i'd| times the second, and f decreases by at least 0.28 s |f'(0)| (Bach
 2010, proposition 1).
 
 **The 90-degree test** requires the covariance of the solution. For n of N data, drawn without replacement, with rows

@@ -79,6 +79,7 @@ script = "squares"
 where = "table 1"
 claim = "the mean"
 printed = "4.5"
+revised = "a first criterion was missed"
 
 [[claim]]
 id = "far"
@@ -250,10 +251,10 @@ def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, p
 @pytest.mark.parametrize(
     ("printed", "low", "high", "error", "holds"),
     [
-        ("-0.49", -0.6, -0.486, 0.0, True),  # printed to two digits: -.495 to -.485
+        ("-0.49", -0.6, -0.486, 0.0, True),  # printed to two digits: -0.495 to -0.485
         ("-0.49", -0.6, -0.496, 0.0, False),
         ("172", 163.0, 171.4, 0.0, False),
-        ("172", 163.0, 171.4, 6.0, True),  # 4.8 apart, .5 of rounding, root of 4.2^2 + 6^2
+        ("172", 163.0, 171.4, 6.0, True),  # 4.8 apart, 0.5 of rounding, root of 4.2^2 + 6^2
         ("172", 157.0, 163.0, 6.0, False),  # their intervals overlap, but 12 is more than root of 3^2 + 6^2
         ("1e4", 12_000.0, 13_000.0, 0.0, True),
     ],
@@ -298,10 +299,29 @@ def test_a_verdict_combines_all_protocols(frame, states, expected):
         (("not run", "not run"), "not run"),
     ],
 )
-def test_a_claim_is_as_good_as_its_weakest_row(frame, verdicts, expected):
+def test_a_claim_has_the_least_favorable_verdict_of_its_rows(frame, verdicts, expected):
     from _ledger import weakest
 
     assert weakest(verdicts) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"printed": "2"},
+        {"error": 1.0},
+        {"holds": "a > 1"},
+        {"fails": "a < 0"},
+        {"undecidable": True},
+        {"protocols": ("b",)},
+    ],
+)
+def test_every_part_of_a_criterion_changes_its_hash(frame, change):
+    from _ledger import Row
+
+    row = Row("x", "A", "x", "text", "x", "1", holds="a > 0")
+    assert replace(row, **change).criterion != row.criterion
+    assert replace(row, because="other", revised="later").criterion == row.criterion
 
 
 def test_some_rows_are_not_decided_whatever_the_result(frame):
@@ -376,13 +396,13 @@ def test_the_index_copies_full_runs_and_reports_their_results(script, monkeypatc
     page = index["page"]([document])
     assert "Of 5 claims 1 hold, 1 under a protocol, 1 fail, 1 open, 1 not run. The claims have 6 rows." in page
     assert "|the sum|table 1|19|18|**fails**|" in page
-    assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd|" in page
-    assert "|the largest|text|small|nine|open|" in page
-    assert "|table of cubes|table 2|||not run|\n|- cube of 1||1|-||" in page
-    assert "<p>the largest: neither small nor large.</p>" in page
+    assert "|a distance|table 1|9|plain: 4; odd: 7.5|holds under odd: it is far|" in page
+    assert "|the largest|text|small|nine|open: neither small nor large|" in page
+    assert "|table of cubes|table 2|||not run: cubes|\n|- cube of 1||1|-||" in page
+    assert "|the mean|table 1|4.5|4.5±3.3|holds: a first criterion was missed|" in page
+    assert "[Criteria](ledger/nobody.toml)" in page
     assert "- A two should be a three." in page
-    assert "## Runs at full size: commit " in page
-    assert "`squares.py`" in page
+    assert "![squares](results/squares.png)" in page
     (script.parent / "results" / "squares.json").write_text(json.dumps(document | {"version": "before"}))
     (found / "squares.json").write_text(json.dumps(document | {"size": "small"}))
     index["take_over"](found)

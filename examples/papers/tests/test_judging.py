@@ -50,7 +50,7 @@ def test_features_differ_beyond_three_standard_errors_and_a_twentieth(script):
     exact = np.array([0.5, 0.5, 0.5, 0.5]) + 0.001 * rng.standard_normal((10, 4))
     cheap = np.array([0.9, 0.54, 0.5, 0.5]) + np.array([0.01, 0.001, 0.001, 0.8]) * rng.standard_normal((10, 4))
     number, largest = script("austerity_variable_selection")._differing(cheap, exact)
-    assert number == 1  # the second by less than .05, the fourth by less than its error
+    assert number == 1  # the second by less than 0.05, the fourth by less than its error
     assert largest == pytest.approx(np.abs(cheap.mean(axis=0) - exact.mean(axis=0)).max())
 
 
@@ -74,7 +74,7 @@ def stage(mean: float, variance: float, seen: int, *, number: int = 0, bound: fl
 def test_the_published_barker_test_stops_at_five_standard_errors(script):
     test = script("_published_code").PublishedBarkerTest(100)
     assert test.sigma == 0.9
-    error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; 1000 / 10 times it exceeds .9
+    error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; 1000 / 10 times it exceeds 0.9
     assert not test.decide(stage(4.9 * error, 1.0, 100)).decided
     for side in (1.0, -1.0):
         early = test.decide(stage(side * 5.1 * error, 1.0, 100))

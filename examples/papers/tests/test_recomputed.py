@@ -78,7 +78,7 @@ def test_sobol_points_converge_like_one_over_n():
     sizes = [2, 4, 8, 16]
     values = [graph_discrepancy(points[:n]) for n in sizes]
     slope = np.polyfit(np.log(sizes), np.log(values), 1)[0]
-    assert slope == pytest.approx(found("stein_rates", "rate, sobol")["value"], abs=0.02)
+    assert slope == pytest.approx(found("stein_rates", "rate, sobol", "powers of two")["value"], abs=0.02)
 
 
 def test_iid_points_have_the_discrepancy_of_the_program():
@@ -127,7 +127,7 @@ def test_errors_of_a_test_equal_those_of_a_random_walk_in_a_strip():
 
 
 def test_gibbs_updates_are_biased_towards_a_half():
-    numbers = document("austerity_gibbs")["numbers"]["chains"][5]  # epsilon .2
+    numbers = document("austerity_gibbs")["numbers"]["chains"][5]  # epsilon 0.2
     rng = np.random.default_rng(1)
     for place in (5, 15):
         p = numbers["p"][place]
@@ -194,8 +194,8 @@ def test_langevin_moves_with_a_test_read_a_seventh_of_the_data():
             theta = proposed if accepted else theta
             read.append(100.0 * n / N)
     error = np.std(read) / math.sqrt(len(read) / 2.0)
-    assert abs(np.mean(read) - found("sequential_sgld_pitfall", "sgld, read at .1")["value"]) < 3.0 * error
-    assert found("sequential_sgld_pitfall", "sgld, read at .5")["value"] == pytest.approx(100.0 * 500 / N)
+    assert abs(np.mean(read) - found("sequential_sgld_pitfall", "sgld, read at 0.1")["value"]) < 3.0 * error
+    assert found("sequential_sgld_pitfall", "sgld, read at 0.5")["value"] == pytest.approx(100.0 * 500 / N)
 
 
 def irls(X, y, passes):

@@ -90,7 +90,6 @@ def solve(X: np.ndarray, y: np.ndarray, loss: str, reference: np.ndarray) -> dic
     runs: dict[str, Result] = {
         "all the data": batch_irls(X, y, loss=loss),
         "growing batches": sequential_irls(X, y, loss=loss),
-        "growing batches, sandwich covariance": sequential_irls(X, y, loss=loss, covariance="sandwich"),
         "as published": sequential_irls(
             X, y, loss=loss, debias=False, carry="nothing", growth=1.0, max_passes=60, max_iterations=200
         ),

@@ -83,7 +83,7 @@ def test_sgld_step_size_lies_between_too_small_and_too_large(tmp_path):
     assert medians[best] < 0.6 * min(medians["step size 5e-05"], medians["step size 0.05"])
     assert chosen(text, "effective sample size")[0] == "step size 0.05"
     assert "Choose a step size of 1e-03: every other one is clearly worse" in text
-    wrong, right = map(float, re.search(r"weights ([\d.]+):[\d.]+ % in the\s+draws, ([\d.]+):", text).groups())
+    wrong, right = map(float, re.search(r"weights ([\d.]+):[\d.]+% in the\s+draws, ([\d.]+):", text).groups())
     assert abs(right - 51.7) < 1.5 < abs(wrong - 51.7)  # weight of the upper mode, by the midpoint rule
 
 

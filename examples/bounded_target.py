@@ -85,7 +85,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "bounded_target.png"
     plot(results, reference).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def plot(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:

@@ -99,7 +99,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "choose_epsilon.png"
     plot(choices, errors).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarray:

@@ -74,7 +74,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "data_used.png"
     plot(sizes, read).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def posterior(size: int) -> sk.Posterior:

@@ -101,7 +101,7 @@ def main() -> None:
     plot(simulated, acceptance_bias(new, first_fraction=FRACTION, epsilon=COARSE), targets, found).savefig(
         path, dpi=130
     )
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def designs(trial: TrialRun, target: float) -> dict[str, SequentialDesign]:

@@ -99,7 +99,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "gibbs.png"
     plot(budgets, outcomes).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def plot(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:

@@ -56,7 +56,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "good_and_biased.png"
     plot(results, reference, target).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def score(path: Path, target: sk.Target, every: int) -> sk.GraphSteinDiscrepancy:

@@ -86,7 +86,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "ica.png"
     plot(risks, seconds).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def plot(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:

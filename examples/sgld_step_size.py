@@ -84,7 +84,7 @@ def main() -> None:
 
     path = settings.output / "sgld_step_size.png"
     plot(result, file, target, modes.weights).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def plot(

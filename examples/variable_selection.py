@@ -74,16 +74,16 @@ def main() -> None:
             f"{mean_size:10.1f}   {risks[name][-1]:.1e}",
             flush=True,
         )
-    print("\nProbability that a feature is in the model")
+    print("\nProbability that a feature is in the model (and standard error)")
     print(f"{'feature':8}{'true':>7}" + "".join(f"{name:>18}" for name in results))
     for j in np.argsort(-reference.inclusion)[:9]:
-        cells = (f"{found.inclusion[j]:.2f}" for found in results.values())
+        cells = (f"{found.inclusion[j]:.2f} ({inclusion_error(found)[j]:.2f})" for found in results.values())
         print(f"{j + 1:<8}{COEFFICIENTS[j]:7g}" + "".join(f"{cell:>18}" for cell in cells))
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "variable_selection.png"
     plot(results, budgets, risks).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def simulate(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,6 +105,11 @@ def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> flo
     return float(np.mean(errors))
 
 
+def inclusion_error(found: VariableSelection) -> np.ndarray:
+    """Return the standard errors of the inclusion probabilities, from the spread of the chains."""
+    return found.chain_inclusion.std(axis=0, ddof=1) / np.sqrt(len(found.chain_inclusion))
+
+
 def plot(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict[str, np.ndarray]) -> Figure:
     """Plot the inclusion probabilities with standard errors, and the risk of predictions against the budget."""
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
@@ -114,7 +119,7 @@ def plot(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict
         positions = numbers + (k - (len(results) - 1) / 2) * width
         colour = look(k - 1).color if name in risks else "0.92"
         above.bar(positions, found.inclusion, width, color=colour, edgecolor="0.2", linewidth=0.4, label=name)
-        above.errorbar(positions, found.inclusion, found.inclusion_error, fmt="none", ecolor="black", elinewidth=0.7)
+        above.errorbar(positions, found.inclusion, inclusion_error(found), fmt="none", ecolor="black", elinewidth=0.7)
     above.set(xlabel="feature (1 to 6 have a coefficient)", ylabel="probability of being in the model", xticks=numbers)
     above.set_title("Bayesian logistic regression: means and standard errors of ten chains", fontsize=10)
     above.legend()

@@ -91,7 +91,7 @@ def main() -> None:
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "your_own_target.png"
     plot(results, reference).savefig(path, dpi=130)
-    print(f"\nPicture: {path}")
+    print(f"\nFigure: {path}")
 
 
 def plot(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:

@@ -85,7 +85,6 @@ def compare_reading(size: int, dims: tuple[int, ...], passes: int) -> None:
                 "all the data": batch_irls(X, y, loss=loss),
                 "growing, debiased": sequential_irls(X, y, loss=loss),
                 "growing, paper's form": sequential_irls(X, y, loss=loss, debias=False),
-                "growing, debiased, sandwich": sequential_irls(X, y, loss=loss, covariance="sandwich"),
                 "other data, debiased": sequential_irls(X, y, loss=loss, carry="size", max_iterations=200),
                 "as published": sequential_irls(X, y, loss=loss, **published),
                 "stochastic gradient descent": min(descents, key=lambda result: errors(result, reference)[-1]),

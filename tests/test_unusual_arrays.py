@@ -1,4 +1,4 @@
-"""Masked entries and imaginary parts are refused wherever a user passes or returns an array."""
+"""Arguments and return values with masked entries or imaginary parts are refused."""
 
 import numpy as np
 import pytest

@@ -90,7 +90,7 @@ class Row:
     of : str
         Claim that the row belongs to.
     script : str
-        Script that runs it; "" if there is none.
+        Name of the script, or an empty string.
     where : str
         Table, figure or section of the paper.
     claim : str

@@ -37,7 +37,7 @@ SIZE, AS_WIDE_AS, SCALE = 100_000, 100, 0.15  # of the mixture
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 USUAL = {"step size": SCALE, "batch size": 100.0, "temperature": 1000.0}
 VARIED = {"step size": SCALE, "batch size": 1600.0, "temperature": 10_000.0}  # largest value
-VARIANCE, TERMS = 0.5, (2, 8, 32, 128, 512)  # of the mean of so many exponential terms
+VARIANCE, TERMS = 0.5, (2, 8, 32, 128, 512)  # variance of the mean of this number of exponential terms
 GRID = np.linspace(-30.0, 30.0, 12_001)
 NUMBERS = (16, 32, 64, 128)
 

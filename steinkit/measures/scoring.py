@@ -79,7 +79,7 @@ class ComparedSample:
     unjudged : str or None
         Reason why there is no verdict; None if no verdict was requested.
     effective : int or None
-        Effective size of the exact reference samples, or None if there are none.
+        Effective size of the exact reference samples; None without them.
     """
 
     name: str

@@ -102,7 +102,7 @@ def bound_on_line(upper: float, used: Factors, target: Target, points: Floats, s
         Stein factors of the discrepancy.
     target : Target
     points : ndarray, shape (n,)
-        Raw points, from which the search for the tails of the target begins.
+        Raw points. The search for the tails of the target begins at these points.
     scale : float
         Unit of the discrepancy.
 

@@ -274,8 +274,8 @@ class GraphSteinDiscrepancy(Measured):
         Raises
         ------
         UsageError
-            If neither a suitable target nor its convexity is given, if the Stein factors of the target are infinite, or
-            if the discrepancy has a diffusion operator.
+            If neither a suitable target nor its convexity is given, if the target is not that of the discrepancy, if
+            the Stein factors of the target are infinite, or if the discrepancy has a diffusion operator.
 
         Examples
         --------
@@ -290,6 +290,10 @@ class GraphSteinDiscrepancy(Measured):
             raise UsageError("a distance bound requires the Langevin operator; got a diffusion operator")
         scale = self.units.scale
         require_target(target, optional=True)
+        if target is not None and not self._has_target(target):
+            raise UsageError(
+                f"the scores or bounds of {target.label} differ from those of the discrepancy; pass the same target"
+            )
         known = getattr(target, "convexity", None) if convexity is None else convexity
         if convexity is None and target is not None and self.sample.dim == 1 and target.has_log_density:
             return bound_on_line(self.upper, self.stein_factors, target, self.sample.points[:, 0], float(scale[0]))
@@ -300,6 +304,11 @@ class GraphSteinDiscrepancy(Measured):
             )
         derivatives = known, third_derivative, fourth_derivative
         return bound_from_convexity(self.upper, self.stein_factors, derivatives, scale, self.bounds)
+
+    def _has_target(self, target: Target) -> bool:
+        ours, theirs = self.bounds, target.bounds
+        is_same = ours is theirs if ours is None or theirs is None else np.array_equal(ours, theirs)
+        return is_same and np.allclose(target.score(self.sample.points), self.scores, rtol=1e-6)
 
     @property
     def is_wide(self) -> bool:

@@ -188,7 +188,7 @@ def kernel_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2), optional
-        Lower and upper bound of each coordinate, which are infinite if there are none. The default is the bounds of the
+        Lower and upper bound of each coordinate; infinite without a bound. The default is the bounds of the
         target. The Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
     units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
         Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviations of

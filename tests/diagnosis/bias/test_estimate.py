@@ -364,14 +364,14 @@ def test_constant_first_half_of_a_coordinate_is_rejected_or_not_reliable():
     """Rounding decides whether the linear algebra fails."""
 
     def outcome(seed):
-        draws = np.random.default_rng(seed).standard_normal((60, 2))
+        draws = np.random.default_rng(seed).standard_normal((60, 4))
         draws[:, 0] = 1.0 + 1e-15 * np.where(np.arange(60) < 30, 0, np.arange(60))
         try:
             return str(sk.estimate_bias(draws, scores=-draws).reliable.any())
         except sk.InputError as error:
             return "nearly constant" if "nearly constant" in str(error) else str(error)
 
-    assert {outcome(seed) for seed in range(24)} <= {"False", "nearly constant"}
+    assert {outcome(seed) for seed in range(24)} == {"False", "nearly constant"}
 
 
 def banana(mean, seed, n=1000):

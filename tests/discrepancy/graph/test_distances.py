@@ -90,3 +90,16 @@ def test_invalid_arguments():
     inside = sk.graph_stein_discrepancy(x, scores=-x, bounds=[[-5.0, 5.0], [-np.inf, np.inf]])
     with pytest.raises(sk.UsageError, match="unbounded support"):
         inside.distance_bound(convexity=1.0)
+
+
+@pytest.mark.parametrize(
+    ("target", "other"),
+    [
+        (sk.targets.Normal([0.0]), sk.targets.Normal([3.0])),
+        (sk.targets.Uniform([0.0], [1.0]), sk.targets.Uniform([-9.0], [9.0])),  # the scores are equal
+    ],
+)
+def test_the_target_of_the_discrepancy_is_required(target, other):
+    result = sk.graph_stein_discrepancy(target.sample(30, 0), target)
+    with pytest.raises(sk.UsageError, match="pass the same target"):
+        result.distance_bound(other)

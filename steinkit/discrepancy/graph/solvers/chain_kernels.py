@@ -74,7 +74,7 @@ class Blocks(NamedTuple):
 
 @inner_array_kernel
 def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[float, float, float, float]:
-    """Minimize the cost over a control; the slope changes by `half` times it.
+    """Minimize the cost over a control that moves the slope by `half` per unit.
 
     Return P, r, s and 1/R.
     """

@@ -236,6 +236,9 @@ class ChainProgram:
         if chain.far < 0.0 or not 0.0 < self._gains.sum() < math.inf:
             return values[0], slopes[0]
         row, slope = -self._far_row(found)[0], found.end_slope[0]
+        # Rounding y moves the row by up to 2^-53 times the gains. Points near the bound may have large coefficients,
+        # so the row is moved by as much in the direction that raises the objective.
+        row -= math.copysign(2.0**-53 * float(self._gains.sum()), exact_sum(np.cumsum(self._gains) * chain.value))
         share = min(max(-1.0, row / chain.far_radius), 1.0) if chain.far_radius > 0.0 else 0.0
         chord = min(max(-1.0, (slope + 0.5 * chain.c3 * chain.far * share) / chain.c2), 1.0)
         turned = chain._replace(

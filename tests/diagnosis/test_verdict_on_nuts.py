@@ -28,7 +28,7 @@ def test_biased_chains_of_nuts_are_rejected():
     """One coordinate is 10% too wide and .2 sd too high."""
     rejected = tried = 0
     for sample in nuts_samples("numpyro"):
-        if "normal" in sample.name:
+        if "normal" in sample.name and sample.name.endswith("0"):
             wrong = sample.draws.copy()
             wrong[..., 0] = 1.1 * wrong[..., 0] + 0.2
             tried += 1

@@ -335,6 +335,7 @@ def test_commits_survive_a_power_failure(file):
 
 
 MODEL = """
+import os
 import time
 import numpy as np
 import steinkit as sk
@@ -343,7 +344,7 @@ def score(points):
     if len(points) > 5:
         with open("MARKS", "a") as stream:
             stream.write(".")
-        time.sleep(0.1)
+        time.sleep(float(os.environ.get("PAUSE", "0")))
     return -points
 
 target = sk.Target(score=score, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
@@ -370,7 +371,9 @@ def test_a_killed_sweep_resumes_without_losing_a_finished_cell(file, tmp_path):
     seen = set()
     for wanted in (1, 7):
         command = [sys.executable, "-c", START, str(tmp_path / "sweep.toml"), "-o", str(file)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "PAUSE": "0.1"}
+        )
         until = time.monotonic() + 100.0
         while time.monotonic() < until and process.poll() is None:
             if marks.exists() and marks.stat().st_size > wanted:

@@ -98,7 +98,7 @@ def test_very_close_points_use_all_pairs() -> None:
 
 def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    for points in (rng.standard_normal((1500, 2)), rng.standard_cauchy((1500, 2)), rng.random((900, 2)) ** 8):
+    for points in (rng.standard_normal((800, 2)), rng.standard_cauchy((800, 2)), rng.random((800, 2)) ** 8):
         for t in (1.2, 2.0, 5.0):
             edges = greedy_spanner(points, t).edges
             with monkeypatch.context() as buckets:

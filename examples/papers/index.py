@@ -1,10 +1,12 @@
 """Write the page of all experiments from the ledger and the results, and run all experiments.
 
-    python examples/papers/index.py [DIR ...] [--run] [--data SCRIPT=FILE ...] [--jobs N] [--check]
+    python examples/papers/index.py [DIR ...] [--run | --small] [--data SCRIPT=FILE ...] [--jobs N] [--check]
 
 --run runs every experiment at full size into DIR (default: steinkit-papers), continues where it was interrupted,
 imports the results and writes the page, in two to three hours of processor time. --data gives a script its file, as in
 --data barker_mnist=train-images-idx3-ubyte.gz; scripts without data run without.
+
+--small runs every experiment at small size into DIR, in one process, and writes no page.
 
 With folders, the index imports their documents and figures of full runs into results/ in this folder, and writes
 README.md in this folder.
@@ -15,6 +17,7 @@ criterion was changed after its result.
 from __future__ import annotations
 
 import argparse
+import runpy
 import shutil
 import subprocess
 import sys
@@ -62,13 +65,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="folders with documents to copy")
     parser.add_argument("--run", action="store_true", help="run all experiments at full size, into the first DIR")
+    parser.add_argument("--small", action="store_true", help="run all experiments at small size, into the first DIR")
     parser.add_argument("--data", action="append", default=[], metavar="SCRIPT=FILE", help="data of a script")
     parser.add_argument("--jobs", type=int, default=1, help="processes of each experiment")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail if the page or a row is outdated or incomplete"
     )
     options = parser.parse_args()
-    folders = options.folders or ([FOLDER] if options.run else [])
+    folders = options.folders or ([FOLDER] if options.run or options.small else [])
+    if options.small:
+        for script in scripts():
+            sys.argv = [str(script), "-o", str(folders[0])]
+            runpy.run_path(str(script), run_name="__main__")
+        return
     if options.run:
         run_all(folders[0], dict(each.split("=", 1) for each in options.data), options.jobs)
     for folder in folders:
@@ -86,13 +95,17 @@ def main() -> None:
     sys.exit(1 if wrong else 0)
 
 
+def scripts() -> list[Path]:
+    """List the experiments in order."""
+    return [path for path in sorted(HERE.glob("[a-z]*.py")) if path.stem != "index"]
+
+
 def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
     """Run all experiments at full size in order; failures do not stop the others."""
-    for script in sorted(HERE.glob("[a-z]*.py")):
-        if script.stem != "index":
-            given = ["--data", data[script.stem]] if script.stem in data else []
-            command = [sys.executable, str(script), "--full", "-o", str(folder), "--jobs", str(jobs), *given]
-            print(f"{script.stem}: exit code {subprocess.run(command, check=False).returncode}", flush=True)
+    for script in scripts():
+        given = ["--data", data[script.stem]] if script.stem in data else []
+        command = [sys.executable, str(script), "--full", "-o", str(folder), "--jobs", str(jobs), *given]
+        print(f"{script.stem}: exit code {subprocess.run(command, check=False).returncode}", flush=True)
 
 
 def take_over(folder: Path) -> None:

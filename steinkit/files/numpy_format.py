@@ -46,7 +46,8 @@ def read_npz(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     archive = Archive(data, source)
     if "points" not in archive.names:
         arrays = {name: archive[name] for name in sorted(archive.names)}
-        if len(arrays) == 1 and next(iter(arrays.values())).ndim > 1:
+        is_plain = archive.names.isdisjoint((*PER_DRAW, "scores"))
+        if is_plain and len(arrays) == 1 and next(iter(arrays.values())).ndim > 1:
             weight_column((), source, selection)
             return _unnamed_sample(next(iter(arrays.values())), source, selection)
         return from_mapping(arrays, None, None, selection, source).sample(selection)

@@ -91,6 +91,8 @@ def test_columns_chooses_before_values_are_checked() -> None:
     ("arrays", "words"),
     [
         ({"draws": CUBE, "note": 1}, '"note".*one entry per draw.*single number'),
+        ({"weights": np.ones((2, 4))}, 'The arrays are "weights"'),
+        ({"scores": np.ones((2, 4))}, 'The arrays are "scores"'),
         ({"mu": np.ones(4), "tau": np.ones(5)}, r"mu \(4,\).*tau \(5,\)"),
         ({"mu": np.ones(4), "w": np.ones(4)}, '"w".*--weights'),
         ({"points": CUBE, "score": CUBE}, '"score".*did you mean "scores"'),

@@ -92,12 +92,15 @@ def test_choose_epsilon_reports_the_selection_for_each_budget(tmp_path):
     exact, *approximate = map(int, re.search(r"^ +data per test((?: +\d+)+)$", text, flags=re.MULTILINE)[1].split())
     assert exact == 53
     assert 4 < approximate[1] < approximate[0] < 20
+    assert approximate[1] < approximate[2] < exact
     rows = re.findall(
         r"^ *([\d,]+)((?: +[\d.]+ \([\d.]+\))+)   (\S+?)(?:, not distinguished from .*)?$", text, re.MULTILINE
     )
     assert [budget for budget, _, _ in rows] == ["12,000", "30,000"]
     for _, cells, choice in rows:
-        medians = dict(zip(["0", "0.1", "0.2"], map(float, re.findall(r"([\d.]+) \(", cells)), strict=True))
+        medians = dict(
+            zip(["0.0", "0.1", "0.2", "decreasing"], map(float, re.findall(r"([\d.]+) \(", cells)), strict=True)
+        )
         assert choice == min(medians, key=medians.get)
 
 

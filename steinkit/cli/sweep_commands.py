@@ -25,10 +25,21 @@ _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite fil
 @shared.command()
 @click.argument("config", metavar="CONFIG.toml", type=click.Path(dir_okay=False))
 @option_group(
-    "Work", option("--racing", is_flag=True, help="Drop poor settings early (successive elimination)."), _jobs
+    "Work",
+    option("--racing", is_flag=True, help="Drop poor settings early (successive elimination)."),
+    option(
+        "--budgets",
+        type=shared.Parsed(lambda text: [*map(int, text.split(","))], "whole numbers such as 10000,100000"),
+        metavar="N,N...",
+        show_default="those of the file",
+        help="Compare the settings at these budgets.",
+    ),
+    _jobs,
 )
 @option_group("Output", _file, shared.json_option)
-def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int | None) -> int:
+def sweep(
+    config: str, output: str, json_output: bool, racing: bool, budgets: list[int] | None, jobs: int | None
+) -> int:
     """Run a sampler over a grid of settings and seeds, and choose a setting.
 
     \b
@@ -65,7 +76,7 @@ def sweep(config: str, output: str, json_output: bool, racing: bool, jobs: int |
     from steinkit.sweeps.run import execution, run_plan
 
     with apart_from_results():
-        plan = read_plan(config)
+        plan = read_plan(config, budgets=budgets or ())
         result = run_plan(plan, execution(plan, output, jobs, on_terminal()), racing=racing)
     _report(result, output, json_output)
     return 0 if result.criteria else _NOTHING_SCORED

@@ -12,6 +12,7 @@ from .discrepancy import draws_with_density as draws_with_density
 from .discrepancy import stein_function as stein_function
 from .overview import figures as figures
 from .overview import plot as plot
+from .settings import budgets as budgets
 from .settings import selection as selection
 from .slices import moment_matrix as moment_matrix
 from .slices import slice_function as slice_function

@@ -12,7 +12,19 @@ import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
-from steinkit.plots.axes import WIDTH, axes_or_new, drawn, legend_below, logarithmic, strip_below
+from steinkit.plots.axes import (
+    DARK,
+    GRAY,
+    WIDTH,
+    Look,
+    axes_or_new,
+    drawn,
+    in_style,
+    legend_below,
+    logarithmic,
+    look,
+    strip_below,
+)
 from steinkit.result import ReportFigure
 from steinkit.sweeps.cells import Setting
 from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
@@ -28,6 +40,7 @@ _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles for the two measures
 _CHOSEN, _OTHER = "#D55E00", "0.7"
 _LINE = 34  # maximum number of characters per line in a y-axis label
+_FEW = 6  # largest number of budgets with tick labels, and of settings that are all named
 _MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
 
@@ -101,6 +114,69 @@ def selection(
     return ax
 
 
+@in_style
+def budgets(result: SweepResult, ax: Axes | None = None, *, measure: str | None = None) -> Axes:
+    """Plot a measure against the budget for each setting of a sweep.
+
+    Lines show medians over the seeds, bands show bootstrap intervals of the medians, and bars show certified brackets.
+    At each budget, a star marks the best setting, and rings mark settings that are tied with the best. With more
+    than six settings, those without a mark are gray.
+
+    Parameters
+    ----------
+    result : SweepResult
+        A sweep with budgets.
+    ax : matplotlib Axes, optional
+        Axes on which the figure is drawn. By default, a new pyplot figure is created.
+    measure : str, optional
+        The measure. The default is the first discrepancy.
+
+    Returns
+    -------
+    matplotlib Axes
+        The Axes on which the curves are drawn.
+
+    Raises
+    ------
+    UsageError
+        If the sweep has no budget with a choice by the measure.
+
+    Examples
+    --------
+    >>> import steinkit as sk
+    >>> from matplotlib.figure import Figure
+    >>> target = sk.targets.LogisticRegression.nodal()
+    >>> given = {"grid": {"step_size": [0.01, 0.1]}, "options": {"batch_size": 5}, "seeds": 2, "measures": ["ksd"]}
+    >>> found = sk.sweep(target, "sgld", budgets=[500, 2000], **given)
+    >>> sk.plots.budgets(found, Figure().add_subplot()).get_xlabel()
+    'likelihood evaluations'
+    """
+    name = measure or result.leading
+    if name is None or not (choices := result.choices_at(name)):
+        raise UsageError(f"expected a sweep with budgets and choices by measure {name}")
+    ax, known, x = axes_or_new(ax), find_measure(name), np.array([*choices], dtype=np.float64)
+    ax.margins(y=0.1)
+    logarithmic(ax, "y")
+    for number, setting in enumerate(result.settings):
+        rows, style = [choice.of(setting) for choice in choices.values()], look(number)
+        is_named = len(result.settings) <= _FEW or any(row.standing in (BEST, TIED) for row in rows)
+        style = style if is_named else Look(GRAY, "", "-")
+        ax.plot([], [], **style._asdict(), label=setting_label(setting) if is_named else "other settings")
+        _curve(ax, x, rows, style._asdict() | {"markersize": 4})
+        for budget, row in zip(x, rows, strict=True):
+            _mark(ax, budget, row, style.color)
+    logarithmic(ax, "xy")
+    if len(choices) <= _FEW:
+        ax.set_xticks(x, [f"{budget:,}" for budget in choices])
+        ax.set_xticks([], minor=True)
+    ax.plot([], [], "*", color=DARK, markersize=11, label="best")
+    ax.plot([], [], "o", color=DARK, markersize=9, fillstyle="none", label="tied with the best")
+    ax.set_xlabel("likelihood evaluations")
+    ax.set_ylabel(f"{textwrap.fill(known.title, _LINE)}\n({known.preference})")
+    legend_below(ax)
+    return ax
+
+
 def most_varied(settings: Iterable[Setting]) -> list[str]:
     """Return the parameters with several values, starting with the most values."""
     values: dict[str, set[str]] = {}
@@ -151,13 +227,18 @@ def _criterion(ax: Axes, choice: Choice, parameter: str, color: str, line: str) 
         }
         _curve(ax, np.array([values[k] for k in ordered]), [rows[k] for k in ordered], style)
     for value, row in zip(values, rows, strict=True):
-        if row.standing == BEST:
-            ax.plot(value, row.median, "*", color=color, markersize=17, markeredgecolor="white", zorder=5)
-        elif row.standing == TIED:
-            ax.plot(value, row.median, "o", color="none", ms=13, markeredgecolor=color, mew=1.5, zorder=4)
+        _mark(ax, value, row, color)
     ax.set_ylabel(f"{textwrap.fill(measure.title, _LINE)}\n({measure.preference})", color=color)
     ax.tick_params(axis="y", which="both", colors=color)
     return f"{measure.title} picks {setting_label(choice.best)}"
+
+
+def _mark(ax: Axes, x: float, row: SettingSummary, color: str) -> None:
+    """Draw a star at the best setting, and a ring at a tied setting."""
+    if row.standing == BEST:
+        ax.plot(x, row.median, "*", color=color, markersize=17, markeredgecolor="white", zorder=5)
+    elif row.standing == TIED:
+        ax.plot(x, row.median, "o", color="none", ms=13, markeredgecolor=color, mew=1.5, zorder=4)
 
 
 def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[str, Any]) -> None:
@@ -258,6 +339,14 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Rep
         )
     alt = f"Medians by setting. {' '.join(_medians(found.criteria[each]) for each in (name, against) if each)}"
     figures = []
+    if at_budgets := found.choices_at(name):
+        best = "; ".join(f"{setting_label(each.best)} at {budget:,}" for budget, each in at_budgets.items())
+        lines = (
+            "Each line shows a setting, with medians over the seeds and bootstrap intervals. At each budget, the star "
+        )
+        lines += "marks the best setting, and rings mark settings that cannot be distinguished from the best."
+        draw = partial(_untitled, partial(budgets, found, measure=name), 5.2)
+        figures.append(ReportFigure("Which setting at which budget?", lines, f"Best setting: {best}.", draw))
     for parameter in most_varied(found.settings):
         draw = partial(_untitled, partial(selection, found, parameter, measure=name, against=against), 5.6)
         figures.append(ReportFigure(f"Which {parameter.replace('_', ' ')}?", caption, alt, draw))

@@ -32,7 +32,7 @@ from steinkit.text import setting_key, setting_label, value_label
 
 DEFAULT_SEEDS = 20
 _TABLES = ("grid", "run", "sampler", "target_options")
-_RUN = ("seeds", "measures", "tolerance", "max_seconds", "label")
+_RUN = ("seeds", "measures", "budgets", "tolerance", "max_seconds", "label")
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,9 @@ class Plan:
         Options of the measures. The values may be objects.
     configuration : Configuration
         Description of the sweep that is stored in its file.
+    budgets : tuple of int
+        Budgets of the chains in ascending order. The sampler option ``budget`` is the largest budget. Empty if the
+        chains have a single length.
     """
 
     target: Target
@@ -116,6 +119,7 @@ class Plan:
     seeds: tuple[int, ...]
     measure_settings: Setting
     configuration: Configuration
+    budgets: tuple[int, ...] = ()
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -180,6 +184,7 @@ def make_plan(
     options: Mapping[str, object] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
+    budgets: Sequence[int] = (),
     target_options: Mapping[str, object] | None = None,
     label: str = "",
     **measure_settings: Any,
@@ -197,6 +202,10 @@ def make_plan(
     require_type(str, "a string", label=label)
     require_type((str, Target), "a steinkit.Target or its name", target=target)
     fixed = {name: recordable(value, name) for name, value in (options or {}).items()}
+    lengths = tuple(sorted({whole(budget, "every budget", 1) for budget in budgets}))
+    if lengths and ("budget" in fixed or "budget" in grid):
+        raise UsageError("budget must not be an option of the sampler if budgets are given")
+    fixed |= {"budget": lengths[-1]} if lengths else {}
     described = {name: recordable(value, f"target option {name}") for name, value in (target_options or {}).items()}
     checked = _measure_settings(**measure_settings)
     made, files = _found_target(target, described, folder)
@@ -222,7 +231,7 @@ def make_plan(
         label=label,
         version=__version__,
     )
-    return Plan(made, found, settings, seeds, checked, configuration)
+    return Plan(made, found, settings, seeds, checked, configuration, lengths)
 
 
 def _grid_settings(grid: Mapping[str, Sequence[Any]]) -> tuple[Setting, ...]:
@@ -292,7 +301,7 @@ def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple
     return make_target(target, texts, 1), files
 
 
-def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
+def read_plan(path: str | os.PathLike[str], *, budgets: Sequence[int] = (), **defaults: Any) -> Plan:
     """Create the plan described by a TOML file.
 
     ``steinkit sweep --help`` shows an example. Relative paths are resolved against the folder of this file.
@@ -301,6 +310,8 @@ def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
     ----------
     path : path
         Path of the file.
+    budgets : sequence of int
+        Budgets, which replace those of the file.
     **defaults
         Values for keys that are missing from the table [run].
 
@@ -327,4 +338,5 @@ def read_plan(path: str | os.PathLike[str], **defaults: Any) -> Plan:
     if isinstance(units := run.get("units"), str) and units not in UNIT_WORDS:
         run["units"] = read_units(file.parent / units)
     given = {"grid": grid, "options": options, "target_options": target_options, **defaults, **run}
+    given |= {"budgets": budgets} if budgets else {}
     return make_plan(target, name, file.parent, **given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from steinkit import __version__, text
 from steinkit.diagnosis.missed_modes import MissedMode
@@ -114,6 +114,9 @@ class SweepResult(_Chosen):
         Reason why there is no verdict.
     missed : MissedMode or None
         A mode that these draws missed. `missed.chain` is the index of a setting with draws in this mode.
+    by_budget : dict of int to dict of str to Choice
+        The choice by each measure at each budget, if the sweep has budgets. The other attributes describe the largest
+        budget.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class SweepResult(_Chosen):
     racing: dict[str, str] | None
     reused: int
     missed: MissedMode | None = None
+    by_budget: dict[int, dict[str, Choice]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -180,6 +184,21 @@ class SweepResult(_Chosen):
             reused=reused,
             warnings=tuple(warnings),
         )
+
+    def choices_at(self, measure: str) -> dict[int, Choice]:
+        """Return the choice by one measure at each budget.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+
+        Returns
+        -------
+        dict of int to Choice
+            The choices by budget. Budgets at which the measure cannot order the settings are omitted.
+        """
+        return {budget: each[measure] for budget, each in self.by_budget.items() if measure in each}
 
     @property
     def cells(self) -> int:
@@ -251,6 +270,8 @@ class SweepResult(_Chosen):
         if self.missed is not None:
             found.append(Statement("limits", "Did the chain visit all modes?", self._missed_sentence(self.missed)))
         if self.leading is not None:
+            if at_budgets := self.choices_at(self.leading):
+                found.append(sentences.budget_statement(at_budgets))
             blind = None if self.blind is None else self.criteria[self.blind]
             found += sentences.choice_statements(self.criteria[self.leading], blind)
         if self.failures:
@@ -264,8 +285,9 @@ class SweepResult(_Chosen):
             lines = [f"With racing, {self.cells} of the {self.full} cells in the full sweep were run."]
             lines += [f"Dropped {name}: {reason}." for name, reason in self.racing.items()]
             found += [Statement("limits", "Were all cells run?", each) for each in lines]
+        at = f" with the largest of {len(self.by_budget)} budgets" if self.by_budget else ""
         run = f"{text.count(len(self.settings), 'setting')}, {text.count(len(self.seeds), 'seed')}: "
-        run += f"{text.count(self.cells, 'cell')}, {self.reused} of them reused, {self.failed} failed; "
+        run += f"{text.count(self.cells, 'cell')}{at}, {self.reused} of them reused, {self.failed} failed; "
         return (*found, Statement("method", "What was run?", f"{run}{self.seconds:.1f} s"))
 
     def _missed_sentence(self, mode: MissedMode) -> str:
@@ -293,7 +315,9 @@ class SweepResult(_Chosen):
             (text.setting_label(each.settings), text.seeds_label(each.seeds), each.reason) for each in self.failures
         ]
         failed = [Table("Failures", ("setting", "seeds", "reason"), tuple(rows))] if rows else []
-        return (*map(sentences.choice_table, choices), *failed)
+        at_budgets = self.choices_at(self.leading) if self.leading else {}
+        by_budget = [sentences.budget_table(at_budgets)] if at_budgets else []
+        return (*by_budget, *map(sentences.choice_table, choices), *failed)
 
     def to_dict(self) -> Setting:
         """Return the document printed by ``steinkit sweep --json``.
@@ -305,6 +329,7 @@ class SweepResult(_Chosen):
         """
         names = ("criteria", "refused", "verdict", "unjudged", "cells", "failed", "failures", "reused", "seconds")
         found = {name: in_json(getattr(self, name)) for name in (*names, "units", "warnings")}
+        found["by_budget"] = {str(budget): in_json(each) for budget, each in self.by_budget.items()}
         racing = {"dropped": self.racing, "cells_run": self.cells, "cells_full": self.full}
         missed = None if self.missed is None else {"settings": self.settings[self.missed.chain], **vars(self.missed)}
         return found | {"racing": None if self.racing is None else racing, "missed": missed, "version": __version__}

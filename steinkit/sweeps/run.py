@@ -27,7 +27,7 @@ from joblib.parallel import LokyBackend, ThreadingBackend
 from steinkit.arguments import require_flags
 from steinkit.containers.reading import as_sample
 from steinkit.diagnosis.missed_modes import missed_mode
-from steinkit.errors import Caution, SteinkitError, UsageError, cautious
+from steinkit.errors import Caution, SteinkitError, UsageError, about, cautious
 from steinkit.measures import find_measure, require_taken
 from steinkit.measures.options import units_of_several
 from steinkit.measures.scoring import Judging
@@ -60,6 +60,7 @@ def sweep(
     options: Mapping[str, object] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
+    budgets: Sequence[int] = (),
     target_options: Mapping[str, object] | None = None,
     tolerance: float = 1e-2,
     max_seconds: float | None = None,
@@ -92,6 +93,10 @@ def sweep(
         Measures of `steinkit score --measure`. Racing and the choice use the first measure that can order the settings.
         By default, these are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions, and "ess". The
         bias is not used if its estimates are not reliable, for example if the draws are multimodal.
+    budgets : sequence of int, optional
+        Largest costs of a chain, in likelihood evaluations at individual data points. Every setting is run and compared
+        at each of these budgets. A chain with a smaller budget is the beginning of the chain with a larger one. The
+        sampler must accept an option ``budget``.
     target_options : mapping, optional
         Options of a target given by its name.
     tolerance : float
@@ -168,7 +173,13 @@ def sweep(
     """
     require_flags(racing=racing)
     given: Setting = {"options": options, "seeds": seeds, "measures": measures, "target_options": target_options}
-    given |= {"label": label, "tolerance": tolerance, "max_seconds": max_seconds, **measure_settings}
+    given |= {
+        "budgets": budgets,
+        "label": label,
+        "tolerance": tolerance,
+        "max_seconds": max_seconds,
+        **measure_settings,
+    }
     plan = make_plan(target, sampler, grid=grid, **given)
     require_taken(measure_settings, plan.measures)
     return run_plan(plan, execution(plan, file, n_jobs, progress), racing=racing)
@@ -269,12 +280,28 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
     with opened as running:
         store = running.store
         plan, notes = in_fixed_units(plan, store)
-        found, dropped = _eliminated(plan, running) if racing else (running.cells(plan, plan.places), None)
-        if others := len(store.cells.keys() - {plan.fingerprint(*each) for each in plan.places}):
+        plans = [plan.with_options(budget=budget) for budget in plan.budgets] or [plan]
+        swept = [_eliminated(each, running) if racing else (running.cells(each, each.places), None) for each in plans]
+        names = [{each.fingerprint(*place) for place in each.places} for each in plans]
+        reused = len(running.reused & names[-1])
+        if others := len(store.cells.keys() - set().union(*names)):
             reason = "the sweep, the data, the code or the steinkit version has changed"
             notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused because {reason}")
-        cells = [found[each] for each in plan.places if each in found]
-        result = _judged(plan, store, SweepResult.of(plan, cells, notes, dropped, len(running.reused)))
+        *shorter, result = [
+            SweepResult.of(plan, [found[each] for each in plan.places if each in found], notes, dropped, reused)
+            for found, dropped in swept
+        ]
+        if plan.budgets:
+            results = dict(zip(plan.budgets, [*shorter, result], strict=True))
+            own = [
+                about(f"budget {budget:,}", note)
+                for budget, each in results.items()
+                for note in each.warnings
+                if note not in result.warnings
+            ]
+            choices = {budget: each.criteria for budget, each in results.items()}
+            result = replace(result, by_budget=choices, warnings=(*result.warnings, *own))
+        result = _judged(plan, store, result)
         result = replace(result, seconds=time.perf_counter() - began)
         store.keep(result)
     return result

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
 
 from steinkit.measures import find_measure
 from steinkit.result import UNVISITED, Statement, bracket_column
@@ -61,6 +63,27 @@ def choice_table(choice: Choice) -> Table:
     columns = ("setting", "verdict", "median", level, *([proof] if proof else []), "scored", "failed", "cost per draw")
     caption = f"By {measure.title}, {setting_label(choice.best)} has the {_extreme(choice)} median"
     return Table(caption, columns, tuple(rows), choice.rows.index(choice.row))
+
+
+def budget_statement(choices: Mapping[int, Choice]) -> Statement:
+    """State the best setting at each budget."""
+    measure, parts = next(iter(choices.values())).measure, []
+    for best, group in itertools.groupby(choices, key=lambda budget: setting_label(choices[budget].best)):
+        first, *_, last = [f"{budget:,}" for budget in group for _ in range(2)]
+        parts.append(f"{best} {f'at {first}' if first == last else f'from {first} to {last}'}")
+    answer = f"By {find_measure(measure).title}: {'; '.join(parts)} likelihood evaluations."
+    return Statement("choice", "Which setting is best at which budget?", answer)
+
+
+def budget_table(choices: Mapping[int, Choice]) -> Table:
+    """Tabulate the best setting and its ties, with one row per budget."""
+    rows = []
+    for budget, choice in choices.items():
+        interval = "" if choice.interval is None else " to ".join(map(shown, choice.interval))
+        ties = listed([setting_label(tie) for tie in choice.ties], most=2, of="more settings") if choice.ties else ""
+        rows.append((f"{budget:,}", setting_label(choice.best), ties, shown(choice.median), interval))
+    columns = ("budget", "best setting", "tied", "median", f"{choice.level:.0%} interval")
+    return Table(f"Best setting at each budget by {find_measure(choice.measure).title}", columns, tuple(rows))
 
 
 def choice_headline(choice: Choice) -> str:

@@ -48,7 +48,7 @@ def test_the_json_document_has_fixed_keys(steinkit, write_toml, folder):
     document = first.document
     assert set(document) == {
         "criteria", "refused", "verdict", "unjudged", "missed", "cells", "failed", "failures", "reused", "seconds",
-        "racing", "units", "warnings", "version",
+        "racing", "units", "warnings", "version", "by_budget",
     }  # fmt: skip
     graph = document["criteria"]["graph"]
     assert {"best", "ties", "median", "interval"} <= set(graph)
@@ -63,6 +63,20 @@ def test_the_json_document_has_fixed_keys(steinkit, write_toml, folder):
         assert len(store.cells) == 10
     assert (configuration.target, configuration.sampler) == ("gaussian-mean", "rwmh")
     assert configuration.options == {"draws": 40}
+
+
+def test_budgets_of_the_command_replace_those_of_the_file(steinkit, write_toml):
+    write_toml("draws = 40\n", "")
+    file = Path("sweep.toml")
+    file.write_text(file.read_text() + "budgets = [160, 320]\n")
+    found = steinkit("sweep", "sweep.toml", "-o", "out", "--json")
+    assert found.code == 0, found.err
+    assert list(found.document["by_budget"]) == ["160", "320"]
+    assert found.document["by_budget"]["320"] == found.document["criteria"]
+    again = steinkit("sweep", "sweep.toml", "-o", "out", "--budgets", "200,320")
+    assert re.search(r"^ *budget +best setting", again.out, re.MULTILINE)
+    assert "10 of them reused" in " ".join(again.out.split())
+    assert "whole numbers" in steinkit("sweep", "sweep.toml", "-o", "out", "--budgets", "many").err
 
 
 @pytest.fixture

@@ -43,6 +43,12 @@ def _raced():
     return replace(found, records=found.records[:10])
 
 
+def _with_budgets():
+    graph = {1000: [1.0, 2.0, 4.0], 3000: [[1.0, 1.2], [1.2, 1.0], 4.0], 10_000: [4.0, 1.0, 2.0]}
+    results = {budget: _result(graph=values) for budget, values in graph.items()}
+    return replace(results[10_000], by_budget={budget: each.criteria for budget, each in results.items()})
+
+
 RESULTS = {
     "best without ties": lambda: _result(graph=[4.0, 1.0, 2.0], ess=[90.0, 30.0, 3.0]),
     "a tie": lambda: _result(graph=[4.0, [1.0, 1.2], [1.2, 1.0]]),
@@ -52,6 +58,7 @@ RESULTS = {
     "racing": _raced,
     "one setting with one seed": lambda: _result(graph=[4.0], seeds=1),
     "no values": lambda: _result(graph=[None, None, None]),
+    "budgets": lambda: _with_budgets(),
     "refused": lambda: _result(ess=[1.0, 2.0, 3.0], refused={"graph": "it is saturated"}),
 }
 

@@ -80,7 +80,7 @@ class TrialRun(Brief):
     mean, sd : array_like, shape (n,)
         Mean and standard deviation, with divisor N, of the l_i of each move.
     offset : float or array_like, shape (n,), default 0.0
-        Log prior ratio plus log proposal ratio of each move. It is 0 for a flat prior and a symmetric proposal.
+        Log prior ratio plus log proposal ratio of each move. The sum is 0 for a flat prior and a symmetric proposal.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     cost : float, default 0.0
@@ -148,7 +148,7 @@ def trial_run(
     posterior : Posterior
         Posterior of the future runs.
     proposal : Proposal
-        The proposal `RandomWalk`, `Langevin` or `CustomProposal` of the future runs.
+        Proposal of the future runs: a `RandomWalk`, `Langevin` or `CustomProposal`.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -278,8 +278,7 @@ class SequentialDesign:
     error : float
         Error according to the criterion, which is at most target_error.
     data_use : float
-        Expected fraction of the data read. It is the value at mean 0 for "worst case", and the average over the trial
-        run for "average".
+        Expected fraction of the data read, at mean 0 for "worst case", and averaged over the trial run for "average".
 
     Examples
     --------
@@ -308,8 +307,8 @@ class SequentialDesign:
         Returns
         -------
         dict
-            "epsilon", "alpha", and "batch_size", which is ``first_fraction`` times N, rounded and at least 1. They can
-            be used as ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
+            "epsilon", "alpha", and "batch_size", which is ``first_fraction`` times N, rounded and at least 1. The
+            options can be used as ``approximate_mh(posterior, **design.options(posterior.size), ...)``.
 
         Raises
         ------
@@ -405,14 +404,14 @@ def average_design(
     Parameters
     ----------
     trial : TrialRun
-        At least a hundred moves from the region of the future chains.
+        Trial run with at least a hundred moves from the region that the future chains explore.
     target_error : float
         Allowed mean of |P_epsilon - P|, in (0, 1/2).
     batch_sizes : sequence of int, optional
         Candidates for the number of data points per stage. All candidates are evaluated. By default, the candidates are
         twelve values that decrease from half the data to 100 or a thousandth of the data. The search ends when smaller
-        batches no longer reduce the data use. The design assumes that means are normal, which requires about a hundred
-        data points or more.
+        batches no longer reduce the data use. The design assumes that the batch means are normal, which requires about
+        a hundred data points or more per batch.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 
@@ -538,7 +537,7 @@ class AcceptanceBias(Brief):
     probability : ndarray, shape (n,)
         Acceptance probability P of the Metropolis test.
     bias : ndarray, shape (n,)
-        The difference P_epsilon - P. It is positive if the sequential test accepts more often.
+        The difference P_epsilon - P. The bias is positive if the sequential test accepts more often.
     error : ndarray, shape (n,)
         Probability, over u, of a decision that differs from the decision of the Metropolis test. This probability is at
         least |bias|.

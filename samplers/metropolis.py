@@ -46,7 +46,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of the log density costs 1.
+        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -102,7 +102,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of the log density costs 1.
+        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -165,7 +165,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of the log density costs 1.
+        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
     step_size : float
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     temperature : float, default 1.0
@@ -230,12 +230,12 @@ def metropolis_hastings(
     Parameters
     ----------
     target : Target or Posterior
-        A target without data requires a log density, and each evaluation of the log density costs 1.
+        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
     proposal : Proposal
-        The proposal `RandomWalk`, `Langevin` or `CustomProposal`.
+        A `RandomWalk`, `Langevin` or `CustomProposal`.
     test : AcceptanceTest
-        The test `MetropolisTest` or `BarkerTest`. For a posterior, also `AusterityTest`, `ConcentrationTest` or
-        `MinibatchBarkerTest`.
+        A `MetropolisTest` or `BarkerTest`. For a posterior, an `AusterityTest`, `ConcentrationTest` or
+        `MinibatchBarkerTest` can also be used.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -345,8 +345,8 @@ def approximate_mh(
 
     Notes
     -----
-    Under a normal approximation, epsilon bounds the error of one stage. It does not bound the error of a whole test or
-    the bias of the draws. A Stein discrepancy measures this bias.
+    Under a normal approximation, epsilon bounds the error of one stage. The value of epsilon does not bound the error
+    of a whole test or the bias of the draws. A Stein discrepancy measures this bias.
 
     References
     ----------

@@ -145,7 +145,7 @@ def herding(target: Target, *, draws: int) -> Draws:
     target : Uniform
         Uniform distribution in one dimension.
     draws : int
-        Number of points. The time is quadratic in this number (about a second for 10,000 points).
+        Number of points. The computing time is quadratic in the number of points (about a second for 10,000 points).
 
     Returns
     -------
@@ -160,7 +160,7 @@ def herding(target: Target, *, draws: int) -> Draws:
 
     Notes
     -----
-    The norm is |h|^2 = integral of h'(x)^2, on functions with h(0) = 0.
+    The norm of the function space is |h|^2 = integral of h'(x)^2, for functions with h(0) = 0.
 
     References
     ----------

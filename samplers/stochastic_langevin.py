@@ -34,7 +34,7 @@ from steinkit.samplers.registry import OwnOption, sampler
 
 
 @sampler(
-    decay=OwnOption("X", "Exponent of the decreasing step size in sgld; draws are weighted if it is given."),
+    decay=OwnOption("X", "Exponent of the decreasing step size in sgld; if positive, the draws are weighted."),
     decay_offset=OwnOption("X", "Number of steps before the step size decreases."),
     control_variates=OwnOption("", "Use control variates at the mode for the gradients in sgld."),
 )
@@ -64,7 +64,7 @@ def sgld(
         Exponent gamma, in [0, 1]. The value 0 gives constant steps. In general, eps_t = step_size (1 + t /
         decay_offset)^-gamma, that is, a (b + t)^-gamma with b = decay_offset and a = step_size b^gamma.
     decay_offset : float, default 1.0
-        Number b of steps before the step size decreases. It must be positive.
+        Positive number b of steps before the step size decreases.
     control_variates : bool, default False
         If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise of
         the gradient is then small near the mode, and the bias depends only weakly on the batch size. L-BFGS finds the

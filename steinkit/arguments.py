@@ -183,7 +183,7 @@ def number(value: Any, name: str, allowed: Callable[[float], bool], expected: st
 
 
 def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Return the batch size; the default is at most the number of data points."""
+    """Return the batch size, with a default of at most the number of data points."""
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:

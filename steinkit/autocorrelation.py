@@ -76,7 +76,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
     Returns
     -------
     ndarray, shape (k,)
-        Autocorrelation times of at least 1; 1 for a constant function.
+        Autocorrelation times, which are at least 1, and equal to 1 for constant functions.
     """
     squares = lagged_products(deviations, chains, 0)
     times = np.ones(len(deviations))
@@ -147,7 +147,7 @@ def long_run_times(deviations: Floats, chains: Chains) -> Floats:
     Returns
     -------
     ndarray, shape (k,)
-        Times that are at least those from `integrated_autocorrelation_times`.
+        Autocorrelation times, none smaller than the value from `integrated_autocorrelation_times`.
     """
     times = integrated_autocorrelation_times(deviations, chains)
     for length, means, places in _batch_means(deviations, chains):
@@ -165,14 +165,14 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
     Parameters
     ----------
     points, scores : ndarray, shape (n, d)
-        In standard units.
+        Draws and their scores, in standard units.
     chains : sequence of slice
         Draws of each chain, in order.
 
     Returns
     -------
     float
-        The autocorrelation time; 1 if no slow mixing is significant.
+        The autocorrelation time, or 1 if there is no significant slow mixing.
     """
     from scipy.special import ndtri
 

@@ -46,11 +46,11 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
     Parameters
     ----------
     points : DistinctSample
-        In raw units.
+        Draws in raw units.
     scores : ndarray, shape (n, d)
-        In raw units.
+        Scores of the draws, in raw units.
     units : Units
-        The units. Units of kind "given" and "raw" are not examined.
+        Units of the tests. Units of kind "given" and "raw" are not examined.
     """
     found = []
     examined = units.kind not in ("given", "raw") and len(points) >= 2 * _AT_AN_END

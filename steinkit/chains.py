@@ -92,7 +92,7 @@ class ChainDiagnostics(Measurement):
     mean, sd : ndarray, shape (d,)
         Weighted means and standard deviations of all draws.
     weight_ess : float
-        Kish's effective sample size of the weights, (sum w)^2 / sum w^2; n if the weights are equal.
+        Kish's effective sample size of the weights, (sum w)^2 / sum w^2. It is n if the weights are equal.
     weighted : bool
         True if the weights are unequal.
     cost_per_draw : float, optional
@@ -152,7 +152,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def bulk_ess(self) -> Floats:
-        """Effective sample size of the normal scores; weights are ignored."""
+        """Effective sample size of the normal scores, ignoring weights."""
         return self._of_coordinates(bulk_effective_size)
 
     @cached_property
@@ -169,7 +169,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def mcse_mean(self) -> Floats:
-        """Standard error of the mean; NaN if the weights are unequal."""
+        """Standard error of the mean, or NaN if the weights are unequal."""
         if self.weighted:
             return np.full(len(self.names), np.nan)
         return self._of_coordinates(error_of_mean, in_units=True)
@@ -401,7 +401,7 @@ def rank_r_hat(chains: Floats) -> Floats:
     Returns
     -------
     ndarray, shape (d,)
-        R-hat; infinite if the half chains are different constants, and NaN if all draws are the same constant.
+        R-hat, which is infinite if the half chains are different constants, and NaN if all draws are equal.
     """
     halves = _halves(chains)
     distances = np.abs(halves - np.median(halves, axis=(-2, -1), keepdims=True))

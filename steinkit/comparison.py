@@ -48,20 +48,20 @@ def compare(
     samples : mapping of str to Sample or array_like
         The samples by name.
     target : Target, optional
-        Target distribution. It is not required if all samples store scores, or for the measure "ess".
+        Target distribution. A target is not required if all samples store scores, or for the measure "ess".
     measures : str or sequence of str, optional
         Names from `steinkit.measures.measure_names`. The default is "graph" in up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     verdict : bool
-        If True, every sample is tested as by `steinkit.verdict`, because the best sample may be biased.
+        If True, every sample is also tested with `steinkit.verdict` because even the best sample may be biased.
     matters : float, optional
         Smallest bias that matters. See `steinkit.verdict`.
     analyses : int
         Number of analyses of a growing run. See `steinkit.verdict`.
     reference : int
-        Number of independent samples from the target to measure, for each effective size of the samples.
+        Number of independent samples from the target that are measured for each effective size of the samples.
     reference_draws : Sample, array_like or LongRun, optional
-        Draws of an exact long run. If given, blocks of this run are measured instead.
+        Draws of an exact long run. If given, blocks of this run are measured instead of independent samples.
     rng : int, numpy.random.Generator or None
         Random seed of the independent samples and of the verdicts.
     progress : bool

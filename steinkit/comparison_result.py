@@ -31,7 +31,7 @@ from steinkit.text import (
 if TYPE_CHECKING:
     from steinkit.units import Units
 
-_MAY_BE_USED = "Can they be used?"
+_MAY_BE_USED = "Can the samples be used?"
 _LEFT = (
     "rank",
     "sample",
@@ -54,7 +54,7 @@ class Standing(NamedTuple):
     ----------
     name : str
     rank : str
-        Rank, with "=" for ties. It is empty for a measured sample that is not ranked.
+        Rank, with "=" for ties. The rank is empty for a measured sample that is not ranked.
     measurement : Measurement
     draws : int
     reference : Reference or None
@@ -333,8 +333,8 @@ class Comparison(Result):
             found.append(Statement("comparison", which, text))
         if measure.needs == "draws":
             text = (
-                f"{sentence(measure.title)} is an estimate that does not depend on the target. This is a ranking by "
-                "mixing, not by quality, and it does not detect bias."
+                f"{sentence(measure.title)} is an estimate that does not depend on the target. The samples are ranked "
+                "by mixing, not by quality, and the ranking does not detect bias."
             )
             found.append(Statement("limits", which, text))
         return found

@@ -105,7 +105,7 @@ class Curve(Rate, Result):
     rate : float
         Slope of log value against log n, or NaN if it cannot be fitted.
     rate_interval : tuple of float
-        Bootstrap interval (lower, upper) of the rate. It is NaN for one sample.
+        Bootstrap interval (lower, upper) of the rate, or NaN for one sample.
     tail : ndarray of bool, shape (k,)
         True for the points used in the fit.
     units : Units or None
@@ -270,7 +270,7 @@ def curve(
     draws : Sample or array_like, or list of Sample
         Draws in their original order. The samples in a list are replicates of one sampler.
     target : Target, optional
-        Target distribution. It is not required if the samples store scores, or for the measure "ess".
+        Target distribution. A target is not required if the samples store scores, or for the measure "ess".
     n : iterable of int, optional
         Numbers of draws. The default is 12 numbers, evenly spaced in log n, from 10 to all draws of the shortest
         replicate.
@@ -294,7 +294,7 @@ def curve(
     Raises
     ------
     UsageError
-        If a size is not available, or if the measure or a setting is not known.
+        If `n` is out of range, or if the measure or a setting is not known.
     InputError
         If the draws cannot be measured.
 

@@ -12,12 +12,11 @@ used for multiplicities and for importance weights of the draws in a chain. In t
 and are randomly permuted:
 
 - Draws from nested sampling are sorted by likelihood, and their weights increase or decrease over long stretches of
-  draws. Suppose that
-  the weights first increase and then decrease. Draw k is then treated as the k-th point removed from N live points.
-  Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each factor has a standard
-  deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i dev_i)^2 to the variance of a
-  mean. Since the likelihood increases from draw to draw, the log weight decreases by at most 1 / N per draw. The
-  largest decrease provides an estimate of 1 / N.
+  draws. Suppose that the weights first increase and then decrease. Draw k is then treated as the k-th point removed
+  from N live points. Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each
+  factor has a standard deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i
+  dev_i)^2 to the variance of a mean. Since the likelihood increases from draw to draw, the log weight decreases by at
+  most 1 / N per draw. The largest decrease provides an estimate of 1 / N.
 - After resampling, a point may recur after other points. The repetitions of each point are merged into one draw
   with their total weight, and Kish's effective sample size accounts for the loss of precision. Repetitions due to
   rejected proposals are consecutive and are not affected.
@@ -70,7 +69,7 @@ class Draws:
     shares : ndarray, shape (n,)
         Weights of the draws, with sum 1.
     chain : ndarray of int, shape (n,)
-        Label of the chain of each draw; 0 if the sample has no labels.
+        Label of the chain of each draw, or 0 if the sample has no labels.
     is_weighted : bool
         True if the weights are unequal.
     disorder : tuple of str
@@ -152,7 +151,7 @@ class Draws:
                 yield int(self.chain[chain.start]), self.only(chain)
 
     def only(self, rows: Integers | slice) -> Draws:
-        """Return a subset of the draws; the rows must be in increasing order."""
+        """Return a subset of the draws, given row numbers in increasing order."""
         return replace(
             self,
             rows=self.rows[rows],

@@ -108,8 +108,8 @@ class InputError(SteinkitError, ValueError):
     Attributes
     ----------
     cell : (str, int, int, str) or None
-        For an invalid number, the name of the array, the row and column counted from 0, and the problem; otherwise
-        None.
+        For an invalid number, the name of the array, the row and column counted from 0, and the problem. None for other
+        errors.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class TimeLimitError(SolverError):
         Parameters
         ----------
         lower, upper : float
-            Bounds of the value.
+            Bounds on the value.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
     evidence : dict
         Arrays from which the bounds were computed.
     instance : str or None
-        Name of the file that `keep` wrote; None if there is no such file.
+        Name of the file that `keep` wrote, or None if there is no such file.
 
     Examples
     --------

@@ -122,7 +122,7 @@ class DifferenceScore:
     Attributes
     ----------
     remark : str
-        The last warning; empty before the first call.
+        The last warning, or an empty string before the first call.
     """
 
     def __init__(self, log_density: LogDensity, bounds: Floats | None, label: str) -> None:

@@ -68,11 +68,11 @@ class Reference(Brief):
     n : int
         Number of draws in each sample.
     coordinates : ndarray, shape (repeats, d), or None
-        Contribution of each coordinate to each value. It is None if the discrepancy is not a sum over coordinates.
+        Contribution of each coordinate to each value, or None if the discrepancy is not a sum over coordinates.
     effective : int, or None
         Effective sample size of each sample, or None if its draws are independent.
     run : str
-        Name of the long run that was divided into blocks. It is empty for independent draws.
+        Name of the long run that was divided into blocks, or an empty string for independent draws.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class Reference(Brief):
         Returns
         -------
         list of float or None
-            The ratios. They are None if the samples have no values by coordinate.
+            The ratios, or None for each coordinate if the samples have no values by coordinate.
         """
         if self.coordinates is None or self.coordinates.shape[1] != len(values):
             return None
@@ -238,7 +238,7 @@ class Measurement(Result):
         Value and bracket. For an estimate, the bracket is the value itself or the value plus and minus its margin of
         error.
     unranked : str
-        Reason why samples must not be ranked by the value. It is empty if they may be ranked.
+        Reason why samples must not be ranked by the value, or an empty string if they may be ranked.
     seconds : dict
         Wall time per stage.
     """

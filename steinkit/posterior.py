@@ -152,12 +152,12 @@ class Posterior(Target):
         data : sequence of array_like
             See `Posterior`.
         dim : int, optional
-            Number of parameters; any number by default.
+            Number of parameters. By default, any number is accepted.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             Example of a state that the functions accept, as for `Target.from_jax`. By default, a state is a vector of
             shape (d,).
         names : sequence of str, optional
-            Names of the parameters; by default, the names derived from ``like``.
+            Names of the parameters. By default, they are derived from ``like``.
         label : str
             Name of the target in reports.
         **options
@@ -418,7 +418,7 @@ def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
 
 
 def for_many(many: LikelihoodTerm | None, single: LikelihoodTerm) -> LikelihoodTerm:
-    """Return the vectorized version of a term, or a loop over the single version."""
+    """Return the vectorized version of a term, or a loop over individual calls."""
     return partial(_one_by_one, single) if many is None else many
 
 

@@ -87,7 +87,7 @@ class Result(Displayed):
 
     @property
     def subject(self) -> str:
-        """Names of the sample and the target; empty if unknown."""
+        """Names of the sample and the target, or an empty string if unknown."""
         return "" if self.origin is None else f"{self.origin.sample} against {self.origin.against}"
 
     def headline(self) -> str:
@@ -195,7 +195,7 @@ class Origin:
     against : str
         Description of the target for use in a sentence.
     target : str or None
-        Name of the target; None if stored scores were used or no target was needed.
+        Name of the target, or None if stored scores were used or no target was needed.
     options : mapping of str to str
         Options of the target.
     command : tuple of str
@@ -376,5 +376,5 @@ def claimed(claim: Claim, lower: float, upper: float) -> str:
 
 
 def bracket_column(claim: Claim) -> str:
-    """Return the column heading for brackets; empty for estimates."""
+    """Return the column heading for brackets, or "" for estimates."""
     return "" if claim == "estimated" else f"{claim} between"

@@ -1,7 +1,7 @@
 """Samples with optional weights, scores, labels and diagnostics.
 
-A `Sample` stores draws unchanged. `Sample.distinct` returns the points used to compute a discrepancy. These are the
-distinct points with positive weight, and the weights of the points sum to one.
+A `Sample` stores draws unchanged. `Sample.distinct` returns the points used to compute a discrepancy. These points are
+the distinct draws with positive weight, and their weights sum to one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sample(Displayed):
     chain, draw : array_like of int, shape (n,), optional
         Label of the chain of each draw, and number of the draw within its chain.
     names : sequence of str, optional
-        Names of the d parameters; ``x1, x2, ...`` by default.
+        Names of the d parameters. The default names are ``x1, x2, ...``.
     divergent : array_like of bool, shape (n,), optional
         True if the Hamiltonian trajectory that ended at the draw diverged.
     energy : array_like, shape (n,), optional
@@ -260,7 +260,7 @@ class Sample(Displayed):
         Raises
         ------
         InputError
-            If a value is not valid; see the class.
+            If a value is not valid. See `Sample`.
         """
         return replace(self, **columns)
 

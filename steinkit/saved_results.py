@@ -65,7 +65,7 @@ def save_result(result: Result, path: str | os.PathLike[str], text: str | None =
     path : path
         The JSON file.
     text : str, optional
-        Content of the JSON file; `Result.to_dict` by default.
+        Content of the JSON file. The default is the result of `Result.to_dict`.
 
     Raises
     ------

@@ -40,9 +40,9 @@ class ScoredSample:
     given : Sample
         The original draws, including weights that were passed separately.
     units : Units
-        Units of points, scores and bounds; raw units unless `in_units` was called.
+        Units of points, scores and bounds, which are raw units unless `in_units` was called.
     target : Target or None
-        The target; None if only scores are known.
+        The target, or None if only scores are available.
     original : ScoredSample, or None
         The same sample in raw units, if this one is in other units.
     """
@@ -99,7 +99,7 @@ class ScoredSample:
 
     @cached_property
     def draws(self) -> Draws:
-        """Draws with positive weight; at least eight are required."""
+        """Draws with positive weight. At least eight are required."""
         return Draws.of(self.given, self.points, self.scores)
 
     @cached_property

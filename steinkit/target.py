@@ -79,18 +79,18 @@ class Target:
         Log density up to a constant. The log density is required if `score` is not given, and is otherwise used to
         check the score. Differences of values above 1e13 in absolute value are inaccurate because of rounding.
     bounds : array_like, shape (d, 2), optional
-        Row j is (lower, upper) of parameter j; infinite without a bound.
+        Row j contains the lower and upper bounds of parameter j, which are infinite if there is no bound.
     names : sequence of str, optional
         Names of the parameters.
     cdf : callable, (n,) -> (n,), optional
         Cumulative distribution function F, in one dimension.
     tail_integrals : callable, (n,) -> (n, 2), optional
-        Integral of F up to x and integral of 1 - F from x, in one dimension. These are E max(x - X, 0) and E max(X - x,
-        0), and give exact Wasserstein distances. Requires `cdf`.
+        Integral of F up to x and integral of 1 - F from x, in one dimension. These integrals are E max(x - X, 0) and E
+        max(X - x, 0), and yield exact Wasserstein distances. They require `cdf`.
     sampler : callable, (n, Generator) -> (n, d), optional
         Function that draws n independent points.
     dim : int, optional
-        Number of parameters; by default, the number of `names` or `bounds`. None allows any number of parameters.
+        Number of parameters. The default is the number of `names` or `bounds`. None allows any number of parameters.
     functions : mapping of str to callable, (n, d) -> (n,), optional
         Further quantities of interest by name, such as ``{"tau": lambda x: np.exp(x[:, 0])}``. The biases of their
         means and standard deviations are estimated as for parameters. The attribute `functions` can also be set later.
@@ -203,7 +203,7 @@ class Target:
         draws : ndarray of int, shape (n,), optional
             Index of each point in a sample, counted from 0, for error messages.
         names : tuple of str, optional
-            Names of the parameters in error messages; by default, the names in the target.
+            Names of the parameters in error messages. The default is the names in the target.
 
         Returns
         -------
@@ -237,12 +237,12 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Points at which it is evaluated.
+            Points at which the function is evaluated.
 
         Returns
         -------
         ndarray, shape (n,)
-            Natural logarithms.
+            Log densities, up to a constant.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n,)
-            Natural logarithms, up to a constant.
+            Log densities, up to a constant.
 
         Raises
         ------
@@ -298,7 +298,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Points at which it is evaluated.
+            Points at which the function is evaluated.
 
         Returns
         -------
@@ -333,7 +333,7 @@ class Target:
         Parameters
         ----------
         points : array_like, shape (n, d)
-            Points at which it is evaluated.
+            Points at which the function is evaluated.
 
         Returns
         -------
@@ -355,7 +355,7 @@ class Target:
         return values if finite.all() else np.where(finite.all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
-        """Evaluate a function inside the support; return NaN at other points."""
+        """Evaluate a function inside the support, and return NaN at other points."""
         inside = is_inside(points, self.bounds)
         if inside.all():
             return call_where_defined(function, points, row, what)
@@ -374,7 +374,7 @@ class Target:
         Returns
         -------
         ndarray, shape (n,)
-            Probabilities of X <= x.
+            Probabilities P(X <= x).
 
         Raises
         ------
@@ -392,7 +392,7 @@ class Target:
         Parameters
         ----------
         values : array_like, shape (n,)
-            The numbers x.
+            Values x at which the expectations are computed.
 
         Returns
         -------
@@ -453,7 +453,7 @@ class Target:
             Largest accepted difference, relative to the maximum of the two absolute values and the median absolute
             score of the parameter. If these are 0, the difference is relative to 1 / (spread of the points).
         names : tuple of str, optional
-            Names of the parameters in error messages; by default, the names in the target.
+            Names of the parameters in error messages. The default is the names in the target.
 
         Returns
         -------
@@ -506,7 +506,7 @@ class Target:
         points, scores : ndarray, shape (n, d)
             Draws, and their scores under this target.
         names : tuple of str, optional
-            Names of the parameters in error messages; by default, the names in the target.
+            Names of the parameters in error messages. The default is the names in the target.
 
         Raises
         ------
@@ -564,15 +564,15 @@ class Target:
             Log density of one point, written with `jax.numpy`. The function is differentiated, vectorized, compiled,
             and run in double precision, independently of `jax_enable_x64`.
         dim : int, optional
-            Number of parameters; any number by default.
+            Number of parameters. By default, any number is accepted.
         like : pytree of arrays or of `jax.ShapeDtypeStruct`, optional
             Example of an argument of `log_density`, such as a dict, sequence or NamedTuple of arrays. The parameters
             are the entries of its arrays in the order of JAX, **which sorts the keys of a dict**, with names such as
             ``mu`` and ``theta[0]``.
         bounds : array_like, shape (d, 2), optional
-            Row j is (lower, upper) of parameter j; infinite without a bound.
+            Row j contains the lower and upper bounds of parameter j, which are infinite if there is no bound.
         names : sequence of str, optional
-            Names of the parameters; by default, the names derived from ``like``.
+            Names of the parameters. By default, they are derived from ``like``.
         label : str
             Name of the target in reports.
 

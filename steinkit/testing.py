@@ -57,7 +57,8 @@ def assert_draws_from(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or another type that `as_sample` accepts
         Draws in the order in which they were generated, without burn-in.
     target : Target, optional
-        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
@@ -76,7 +77,7 @@ def assert_draws_from(
         If the draws are biased, or if there are too few effective draws for a verdict. The message contains the
         findings.
     UsageError, InputError, SolverError
-        As for `steinkit.verdict`.
+        See `steinkit.verdict`.
 
     Examples
     --------
@@ -214,7 +215,7 @@ class CheckedTarget:
     verdict : Verdict or None
         Verdict on the draws, or None if there are no draws.
     mean_error : float
-        Largest error of a mean, in standard deviations of the target. It includes the Monte Carlo error.
+        Largest error of a mean, in standard deviations of the target, including the Monte Carlo error.
     sd_error : float
         Largest error of the logarithm of a standard deviation.
     failure : str
@@ -310,7 +311,8 @@ def check_sampler(
         that `steinkit.as_sample` accepts. The burn-in must be discarded, and at least a hundred effective draws are
         required.
     targets : "standard", sequence of str, or mapping of str to StandardTarget
-        "standard" for all targets of `standard_targets`, the names of some of these targets, or other targets.
+        Targets on which the sampler is run: "standard" for all targets of `standard_targets`, the names of some of
+        these targets, or other targets by name.
     level : float
         Probability that an exact sampler is rejected on any of the targets.
     rng : int
@@ -321,7 +323,8 @@ def check_sampler(
     Returns
     -------
     SamplerCheck
-        ``passed`` is the result, and ``summary()`` returns it as a table.
+        Results for all targets. The attribute ``passed`` is True if no target failed, and ``summary()`` returns a
+        table.
 
     Raises
     ------

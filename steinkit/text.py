@@ -258,7 +258,7 @@ class Table:
         left : collection of str
             Left-aligned columns.
         names : str, optional
-            Column that is repeated in every part; the first column by default.
+            Column that is repeated in every part. The default is the first column.
         """
         cells = [[*map(printable, row)] for row in (self.columns, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -40,8 +40,8 @@ class Units(Brief):
     Attributes
     ----------
     kind : {"own", "reference", "pilot", "given", "raw"}
-        Origin of the scale: the standard deviations of the sample itself, of draws from the target, or of a pilot
-        sample; a scale given by the user; or 1.
+        Origin of the scale. The scale consists of the standard deviations of the sample itself ("own"), of draws from
+        the target ("reference") or of a pilot sample ("pilot"), is specified by the user ("given"), or is 1 ("raw").
     centre : ndarray, shape (d,)
         Origin of each parameter, in its raw unit.
     scale : ndarray, shape (d,)
@@ -179,7 +179,7 @@ class Units(Brief):
         Parameters
         ----------
         bounds : ndarray, shape (d, 2), or None
-            Lower and upper bound of each parameter, in raw units; infinite without a bound.
+            Lower and upper bounds of each parameter, in raw units, which are infinite if there is no bound.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Units(Brief):
         Parameters
         ----------
         points : ndarray, shape (..., d)
-            In raw units.
+            Points in raw units.
 
         Returns
         -------
@@ -219,12 +219,12 @@ class Units(Brief):
         Parameters
         ----------
         bounds : ndarray, shape (d, 2)
-            Lower and upper bound of each parameter, in raw units.
+            Lower and upper bounds of each parameter, in raw units.
 
         Returns
         -------
         ndarray, shape (d, 2)
-            (bounds - centre) / scale; infinite if this overflows.
+            Values of (bounds - centre) / scale, which are infinite if they overflow.
         """
         with np.errstate(over="ignore"):
             return np.asarray((bounds - self.centre[:, None]) / self.scale[:, None])

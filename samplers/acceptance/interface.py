@@ -77,7 +77,8 @@ class Decision(NamedTuple):
     Attributes
     ----------
     decided, accepted : bool
-        The field ``accepted`` is valid only if ``decided`` is True.
+        True if the test has reached a decision, and True if it accepts the move. The field ``accepted`` is valid only
+        if ``decided`` is True.
     next_size : int
         Number of data points in the next stage if the test is not decided. At most N data points are read in total.
     diagnostics : dict of str to float
@@ -103,7 +104,7 @@ class Moves:
     states, proposals : ndarray, shape (n, d)
         Current and proposed states.
     offset, temperature, level : ndarray, shape (n,)
-        Quantities with the same names as in `Stage`.
+        Same quantities as in `Stage`.
     """
 
     model: Any
@@ -151,7 +152,8 @@ class AcceptanceTest:
     constant_bound : float or None
         The value of `bounds` if it is the same for all moves.
     diagnostics : tuple of str
-        Names of additional quantities reported for each decision. The run computes ``oracle_cost``, the cost of scans.
+        Names of additional quantities reported for each decision. If it contains ``oracle_cost``, the run computes this
+        quantity, which is the cost of the scans.
     """
 
     name: ClassVar[str]
@@ -224,7 +226,8 @@ class AcceptanceTest:
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains. They contain states and proposals of shape (n, d) and log ratios on all the data.
+            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios on all the
+            data.
 
         Returns
         -------
@@ -265,7 +268,7 @@ class AcceptanceTest:
 def exceeds_level(stage: Stage) -> tuple[bool, bool, int]:
     """Accept if (N / T) mean + offset > level.
 
-    The test always decides.
+    The test always reaches a decision.
     """
     return True, stage.mean * (stage.size / stage.temperature) + stage.offset > stage.level, stage.seen
 
@@ -302,7 +305,7 @@ class _ExactTest(AcceptanceTest):
         Returns
         -------
         interface.Decision
-            The test always decides, and it accepts if Delta exceeds the level.
+            The final decision of the test, which accepts if Delta exceeds the level.
         """
         return Decision(*exceeds_level(stage))
 

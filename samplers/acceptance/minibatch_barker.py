@@ -3,7 +3,7 @@
 Barker's test accepts the move if Delta + X_log > 0, where X_log is logistic. Suppose that b data points have been drawn
 without replacement. Let Lambda_i = (N / T) l_i and
 
-    Delta* = mean of Lambda_i + offset,        s^2 = var(Lambda_i) / b (1 - b / N),
+    Delta* = mean of Lambda_i + offset,        s^2 = var(Lambda_i) / b (1 - b / N).
 
 Then Delta* is approximately normal with mean Delta. The batch grows until s^2 < sigma^2. Once the batch is large
 enough, the move is accepted if
@@ -293,11 +293,11 @@ class MinibatchBarkerTest(AcceptanceTest):
     Parameters
     ----------
     batch_size : int, optional
-        Number of data points m in the first batch and in each additional batch. The default is min(100, N). In small
-        batches, the estimate of s is biased, by about 8% at m = 50.
+        Number of data points m in the first batch and in each additional batch. The default is min(100, N). For small
+        batches, the estimate of s is biased (by about 8% for m = 50).
     sigma : float, default 1.0
-        Standard deviation of the noise in Delta. The default is the value in the papers. The value 1.3 requires a third
-        fewer data points, but its correction distribution is less accurate (about 1e-4).
+        Standard deviation of the noise in Delta. The default is the value used in the papers. The value 1.3 requires a
+        third fewer data points, but its correction distribution is less accurate (about 1e-4).
 
     Raises
     ------

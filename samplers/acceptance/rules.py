@@ -107,7 +107,7 @@ def _decide_each(rule: Rule, stages: Stage, found: Any) -> None:
 
 
 def decisions(test: AcceptanceTest, rule: Rule | None, stages: Stage) -> Decision:
-    """Make the decisions for n chains with the compiled rule or the Python method."""
+    """Compute the decisions for n chains with the compiled rule or the Python method."""
     if rule is not None:
         found = np.empty((len(stages.seen), 3), dtype=np.int64)
         _decide_each(rule, stages, found)

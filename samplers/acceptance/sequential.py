@@ -1,4 +1,4 @@
-"""Sequential approximations to the Metropolis test and their error and data use.
+"""Sequential approximations to the Metropolis test, their error and data use.
 
 **The austerity test** is a sequential t test. The Metropolis test accepts if the mean of all N differences l_i exceeds
 
@@ -99,7 +99,7 @@ class OperatingCharacteristics(Brief):
     mean : ndarray
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
-        Probability of a decision based on the incorrect sign of mu. At mu = 0, the probability of a decision for a
+        Probability of a decision based on the incorrect sign of mu. At mu = 0, it is the probability of deciding for a
         given sign before all the data are read.
     data_use : ndarray, like mean
         Expected fraction of the data read.
@@ -130,7 +130,8 @@ def operating_characteristics(
     mean : float or array_like
         Standardized means mu, of any shape.
     first_fraction : float
-        Fraction pi_1 of the data read at each stage, batch_size / N, in (0, 1]. At least 1e-4 unless epsilon is 0.
+        Fraction pi_1 = batch_size / N of the data read at each stage, in (0, 1]. The fraction must be at least 1e-4
+        unless epsilon is 0.
     epsilon : float
         Error allowed per stage, in [0, 1]. The thresholds are Phi^-1(1 - epsilon) pi_j^(1/2 - alpha).
     alpha : float, default 0.5
@@ -139,7 +140,7 @@ def operating_characteristics(
     Returns
     -------
     OperatingCharacteristics
-        The quantities, in arrays with the shape of `mean`.
+        The error and the data use, in arrays with the shape of `mean`.
 
     Raises
     ------
@@ -148,9 +149,9 @@ def operating_characteristics(
 
     Notes
     -----
-    Dynamic programming over the random walk of the test computes these values to about 1e-13. They are valid for a test
-    on data if the means of its batches are approximately normal. This requires more than a few dozen data points per
-    batch and no dominant data points.
+    Dynamic programming over the random walk of the test computes these values to about 1e-13. The values are valid for
+    a test on data if the batch means are approximately normal. This condition requires more than a few dozen data
+    points per batch and no dominant data points.
 
     References
     ----------
@@ -182,7 +183,7 @@ def nodes_on_two_scales(lower: Floats, upper: Floats, k: Floats, number: int) ->
 
     Parameters
     ----------
-    lower, upper : ndarray, of one shape
+    lower, upper : ndarray, of the same shape
         Limits of integration.
     k : ndarray
         Standardized mean of the test per unit of x, broadcast against the limits.
@@ -494,7 +495,8 @@ class ConcentrationTest(SequentialTest):
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains. They contain states and proposals of shape (n, d) and log ratios on all the data.
+            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios on all the
+            data.
 
         Returns
         -------

@@ -118,7 +118,7 @@ class CompiledChains(ABC):
 
     @abstractmethod
     def columns(self, first: int, taken: int) -> dict[str, Any]:
-        """Return the recorded quantities for a block of steps, without the points."""
+        """Return the recorded quantities for a block of steps, excluding the points."""
 
     @abstractmethod
     def explain(self, outcome: kernels.Outcome, k: int) -> None:
@@ -157,7 +157,7 @@ class MetropolisChains(CompiledChains):
     Parameters
     ----------
     run : Run
-        The run.
+        Run to execute.
     patience : int
         Number of consecutive proposals outside the support after which a chain is stopped.
     """

@@ -150,8 +150,8 @@ class Block(NamedTuple):
     noise : ndarray, shape (B, d)
         Noise of the moves.
     levels, normals : ndarray, shape (B,)
-        Levels and normal random numbers of the tests. Without a test, the levels are the sizes of the steps. The array
-        of normal random numbers may be empty.
+        Levels and normal random numbers of the tests. For samplers without a test, the levels contain the step sizes.
+        The array of normal random numbers may be empty.
     points : ndarray, shape (B, d)
         States after the steps.
     results : ndarray of int, shape (B, 4)

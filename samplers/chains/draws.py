@@ -168,9 +168,9 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     Parameters
     ----------
     seed : int or sequence of int
-        Seed of the run, or the seeds of the chains, such as some of `Draws.seeds`.
+        Seed of the run, or a sequence with the seeds of the chains, such as a subset of `Draws.seeds`.
     chains : int
-        Number of chains. It must be 1 if ``seed`` is a sequence. The number of chains is then the length of the
+        Number of chains, which must be 1 if ``seed`` is a sequence. The number of chains is then the length of the
         sequence.
 
     Raises
@@ -265,9 +265,9 @@ class RunOptions:
         Number of draws to keep per chain.
     budget : int, optional
         Largest number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
-        starts if its first batch fits into the budget, and it is always completed. Otherwise, expensive tests would be
-        removed selectively. At least one of the options draws and budget is required. A chain ends when it reaches
-        either limit.
+        starts if its first batch fits into the budget, and it is always completed. If steps were interrupted, expensive
+        tests would be removed selectively. At least one of the options draws and budget is required. A chain ends when
+        it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1
@@ -338,7 +338,7 @@ class RunOptions:
         Returns
         -------
         int
-            Number of steps that give all draws or exhaust the budget, whichever is smaller.
+            Number of steps required for all draws or allowed by the budget, whichever is smaller.
         """
         paid = None if self.budget is None else (self.budget - before) // cost
         return min(count for count in (self.steps, paid) if count is not None)

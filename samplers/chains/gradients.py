@@ -65,7 +65,7 @@ class Proposal:
         Returns
         -------
         int
-            0 if the gradient uses all the data or is not required. This is the default.
+            Batch size, or 0 (default) if the gradient uses all the data or is not required.
         """
         return 0
 
@@ -309,7 +309,7 @@ class CustomProposal(Proposal):
     ----------
     move : callable, ((n, d), (n, w)) -> (n, d)
         Function that computes proposals from states and standard normal noise, row by row. The transformation
-        Phi(noise) gives uniform random numbers.
+        Phi(noise), with the standard normal cdf Phi, gives uniform random numbers.
     log_ratio : callable, ((n, d), (n, d)) -> (n,), optional
         Function that computes log q(theta | theta') - log q(theta' | theta) from states and proposals. The default is
         zero, for a symmetric proposal.

@@ -132,7 +132,7 @@ class PosteriorModel:
         sums: Callable[[Floats, tuple[Array, ...]], Floats],
         has_many: bool,
     ) -> Floats:
-        """Fill ``total``.
+        """Sum a function over the data for each state, in the array ``total``.
 
         For small data sets, each call evaluates several chains.
         """
@@ -194,7 +194,7 @@ Model = PosteriorModel | TargetModel
 
 
 def as_target(target: Target) -> Target:
-    """Require a target."""
+    """Raise UsageError unless ``target`` is a Target or Posterior."""
     if not isinstance(target, Target):
         raise UsageError(f"expected a steinkit.Target or steinkit.Posterior, got {type(target).__name__}")
     return target

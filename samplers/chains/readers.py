@@ -46,7 +46,8 @@ class Walk(NamedTuple):
     place : ndarray of `PLACE`, shape (K,)
         Position of each chain.
     order : ndarray of int32, shape (K, N) or (K, 0)
-        List of the data points for each chain, which is shuffled as it is read. It is empty if the orders are computed.
+        List of the data points for each chain, which is shuffled as it is read. The array is empty if the orders are
+        computed.
     tables : ndarray of uint16, shape (K, 6, side) or (K, 6, 0)
         Tables of the computed orders.
     """

@@ -44,8 +44,8 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         The model, with the handlers that were used for sampling. If the model is None, the scores are the gradients
         stored by the sampler, and the target is known only at the draws. In this case, no site may be transformed.
     draws : numpyro.infer.MCMC, draws by name, or tuple (guide, params, draws)
-        Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, which has labels, or a dict of
-        arrays (draws, ...) or (chains, draws, ...), from `MCMC.get_samples` or a guide. Deterministic sites are
+        Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, which contains labels, or a dict of
+        arrays of shape (draws, ...) or (chains, draws, ...) from `MCMC.get_samples` or a guide. Deterministic sites are
         ignored. The draws may have single precision, which is the NumPyro default. The score is computed in double
         precision. For draws of a guide with parameters ``params``, as in ``(guide, result.params,
         guide.sample_posterior(...))``, the sample contains the log density of the guide, and `verdict` computes the
@@ -466,9 +466,9 @@ def from_blackjax(
     Raises
     ------
     InputError
-        If the states have different leading axes, if the positions are integers, if the score is not the gradient of
-        the log density, or if there is no log density and the states contain no gradients, or gradients with an
-        incorrect sign or scale.
+        If the states have different leading axes, if the positions are integers, or if the score is not the gradient of
+        the log density. Without a log density, this error is also raised if the states contain no gradients or if the
+        gradients have an incorrect sign or scale.
     UsageError
         If ``dims`` is not valid.
     MissingDependencyError

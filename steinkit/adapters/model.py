@@ -358,7 +358,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     target : Target
     sample : Sample
     stored : ndarray, shape (n, d), or None
-        Stored gradients. The log densities are not compared if this is None.
+        Stored gradients. If None, nothing is compared.
     remedy : str, optional
         Instruction for the error message. If it is given, the gradients must agree at all draws up to the rounding
         differences between compilers. If it is empty, the gradients must agree approximately for the majority of the

@@ -58,7 +58,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     model : pymc.Model
         Model with continuous free variables. The current values of `pymc.Data` containers are used.
     draws : InferenceData, DataTree, Dataset, or dict of arrays
-        Result of `pymc.sample`. It contains draws of the variables under their own names, and not of the transformed
+        Result of `pymc.sample`, with draws of the variables under their own names, and not of the transformed
         variables.
     approximation : pymc.MeanField or pymc.FullRank, optional
         Result of `pymc.fit` that generated the draws. The sample then contains the log density of the approximation,
@@ -66,7 +66,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     mode : optional
         PyTensor compilation mode. By default, NumPy evaluates the graph, vectorized over draws, after one or two
         seconds of compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``)
-        compile for half a minute. They are useful if one evaluation of the score takes milliseconds.
+        compile for half a minute. These modes are useful if one evaluation of the score takes milliseconds.
 
     Returns
     -------
@@ -147,8 +147,8 @@ class _PyMCPosterior(Posterior):
 
     The data are represented by the indices 0 to N - 1.
 
-    The model always evaluates the likelihood of all the data. A batch is a selection of the resulting terms and
-    therefore takes as long as all the data.
+    The model always evaluates the likelihood of all the data. The terms of a batch are then selected, so evaluating a
+    batch takes as long as evaluating all the data.
     """
 
     def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:

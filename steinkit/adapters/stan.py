@@ -73,7 +73,7 @@ def from_bridgestan(model: Any, draws: Any) -> tuple[Target, Sample]:
     InputError
         If a parameter has no draws, draws of a different shape, or draws that violate its constraints.
     UsageError
-        If the model lacks one of these methods.
+        If the model lacks one of the required methods.
 
     Examples
     --------

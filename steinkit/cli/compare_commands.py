@@ -97,7 +97,7 @@ _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "n
 @shared.sample_options
 @option_group(
     "Curve",
-    option("--n", type=_GRID, metavar="N,N...", show_default="12 from 10 to all", help="Numbers of draws."),
+    option("--n", type=_GRID, metavar="N,N...", show_default="12 numbers from 10 to all", help="Numbers of draws."),
     shared.seed_option,
 )
 @option_group("Measures", shared.measure_option, shared.measure_options())

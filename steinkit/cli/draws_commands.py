@@ -220,7 +220,7 @@ def _summed_up(draws: Draws, name: str) -> Floats:
         "--method",
         type=click.Choice(("stein", "lp")),
         default="stein",
-        help="Stein thinning, or fewer weighted draws by a linear program.",
+        help="Stein thinning, or a linear program that selects fewer draws and weights them.",
     ),
     shared.setting_options("units", "kernel", "kernel_scale"),
     option(

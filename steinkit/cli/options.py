@@ -148,7 +148,7 @@ _input_options = combined(
     ),
     option("--group", metavar="NAME", show_default="posterior", help="Group of a NetCDF or Zarr file."),
     option(
-        "--format", "file_format", metavar="NAME", show_default="by the ending", help=f"{alternatives(tuple(FORMATS))}."
+        "--format", "file_format", metavar="NAME", show_default="by suffix", help=f"{alternatives(tuple(FORMATS))}."
     ),
     option("--no-check", is_flag=True, help="Skip the check of the score against the log density."),
 )

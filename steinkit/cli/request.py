@@ -53,7 +53,7 @@ class Task:
         Samples. If ``--columns`` is given, their columns have the names of the target's parameters.
     measures : tuple of Measure
     target : Target, optional
-        Target. It is None if the scores of the samples are used, or if no scores are required.
+        Target, or None if the scores of the samples are used or if no scores are required.
     settings : dict
         Settings of the measures by name.
     repeats : int
@@ -79,7 +79,7 @@ class NamedTarget:
     Parameters
     ----------
     given : mapping
-        Command-line options by name. These are "target", "target_options" (``-p``), "no_check", "columns",
+        Command-line options by name. The options are "target", "target_options" (``-p``), "no_check", "columns",
         "weights", "log_q", "group" and "file_format". All options except the first may be missing.
     """
 

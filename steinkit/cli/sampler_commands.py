@@ -195,7 +195,7 @@ Found: TypeAlias = tuple[dict[str, Any], str]
     option("--target-error", type=float, metavar="X", help="Find the cheapest test with an error of at most X."),
     option("--first-fraction", type=float, metavar="X", help="Fraction of the data read at each stage, in (0, 1]."),
     sampler_options("epsilon", "alpha", "batch_size", show_default=False),
-    option("--mean", type=float, metavar="X", show_default="0, the worst", help="Standardized mean of the data."),
+    option("--mean", type=float, metavar="X", show_default="0, the worst case", help="Standardized mean of the data."),
     option("--size", type=int, metavar="N", help="Number of data points, used to compute the batch size."),
 )
 @option_group("Trial run", shared.target_options(), sampler_options("proposal_scale", *_TRIAL))

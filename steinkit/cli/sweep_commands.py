@@ -113,7 +113,7 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     \b
     steinkit tune sgld.toml --cost 0.15 -o tuned --jobs 2
 
-    All settings are run with short chains, and the best of these settings with longer chains. CONFIG.toml has the same
+    Short chains are run for all settings, and longer chains for the best of these settings. CONFIG.toml has the same
     format as for 'steinkit sweep'. The [sampler] table sets the full chain length as a budget or a number of draws.
 
     \f

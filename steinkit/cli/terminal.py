@@ -163,7 +163,7 @@ def heeded_interrupts() -> Iterator[None]:
 
 
 def comes_of_interrupt(error: BaseException | None) -> bool:
-    """Return True if an error was raised from a `KeyboardInterrupt`."""
+    """Return True if a `KeyboardInterrupt` caused an error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

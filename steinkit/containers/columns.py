@@ -118,7 +118,7 @@ class Columns:
     taken : dict of str to str
         Interpretations of the columns that samplers add. They are empty for ignored columns.
     program : str
-        Description of the table if a known program wrote it; otherwise empty.
+        Description of the table if it was written by a known program, or an empty string.
     """
 
     header: tuple[str, ...]
@@ -252,7 +252,7 @@ def _is_logarithmic(name: str) -> bool:
 
 
 def weights_from(values: NDArray[Any], name: str, source: str, *, is_told: bool = False) -> NDArray[Any]:
-    """Return the weights in a column; log weights are exponentiated.
+    """Return the weights in a column after exponentiating any log weights.
 
     Exponentiated weights are scaled to a maximum of 1, and weights below 1e-100 are set to 0. Unless ``is_told`` is
     true, a warning states that log weights were exponentiated.

@@ -40,7 +40,7 @@ class Variable:
     name : str
     values : ndarray, shape (chains, draws, *shape)
     labels : tuple of tuple of str
-        Labels along each axis of the parameter; "0", "1", ... by default.
+        Labels along each axis of the parameter. The default labels are "0", "1", ...
     """
 
     name: str
@@ -106,7 +106,7 @@ class Entries:
     ----------
     name : str
     labels : tuple of tuple of str
-        Labels along each axis; empty for a scalar.
+        Labels along each axis. The tuple is empty for a scalar.
     columns : tuple of int
         Columns of the entries in C order.
     """

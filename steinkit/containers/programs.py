@@ -48,7 +48,7 @@ class Program:
     needs : tuple of str
         Columns that identify the program.
     ignored : str
-        Regular expression of the columns that are not parameters.
+        Regular expression for the names of the columns that are not parameters.
     meanings : dict of str to str
         Columns and their meanings. The meaning of a label or a diagnostic is the corresponding attribute of `Sample`.
         The meanings of columns that determine the weights are listed in `NESTED`.

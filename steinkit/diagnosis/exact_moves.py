@@ -77,7 +77,7 @@ class State(NamedTuple):
 
 
 class Density:
-    """Log density of a target, or log density changes if only the score is known.
+    """Log density of a target, or changes in it if only the score is available.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class Group(NamedTuple):
     scale : int
         Index of the coordinate t.
     bound : float
-        Bound of t; infinite if t is unbounded.
+        Bound of t, which is infinite if t is unbounded.
     members : ndarray of int
         Indices of the coordinates a.
     medians : ndarray
@@ -380,7 +380,7 @@ class ExactRun:
     shares : ndarray, shape (n,)
         Weights, with sum one.
     density : Density
-        Density of a target with a log density.
+        Density of the target, which must have a log density.
     rng : numpy.random.Generator
 
     Attributes
@@ -425,7 +425,7 @@ class ExactRun:
 
 
 def evaluations_per_transition(target: Target) -> int:
-    """Return the number of evaluations per transition, without group-scale moves."""
+    """Return the number of evaluations per transition, excluding group-scale moves."""
     return _GRADIENTS + 1 + _SCALE_MOVES if target.can_be_checked else 2 * _SCALE_MOVES
 
 

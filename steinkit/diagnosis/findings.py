@@ -427,7 +427,7 @@ class MisplacedMass(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Ends of the interval; one end may be infinite.
+        Ends of the interval. One end may be infinite.
     excess : float
         Fraction of the draws in the interval minus the target's probability of the interval.
     """

@@ -39,7 +39,7 @@ class ImportanceWeights:
     names : tuple of str
         Names of the d parameters.
     pareto_k : float
-        Estimated shape of the tail of the importance ratios; minus infinity if all ratios are equal.
+        Estimated shape of the tail of the importance ratios. It is minus infinity if all ratios are equal.
     weights : ndarray, shape (n,)
         Smoothed weights, with sum one.
     mean, sd : ndarray, shape (d,)
@@ -88,7 +88,7 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
     ImportanceWeights or None
         None if the log density of the approximation is not known, or if the weights cannot be computed.
     tuple of str
-        Reason why the weights could not be computed; empty otherwise.
+        Reason why the weights could not be computed. Empty if they were computed.
     """
     given, target = prepared.given, prepared.target
     if given.log_q is None:

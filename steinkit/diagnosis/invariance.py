@@ -96,9 +96,9 @@ class InvarianceTest(Result):
     Attributes
     ----------
     p : float or None
-        The p-value; None if the test was not possible.
+        The p-value, or None if the test was not possible.
     reason : str
-        Reason why the test was not possible; empty if it was.
+        Reason why the test was not possible, or an empty string if it was possible.
     z : float
         Largest change in the mean of a function, in standard errors.
     finding : Finding or None
@@ -312,7 +312,7 @@ def _distinct(draws: Draws, density: Density) -> Draws:
 
 
 class _TooSlowError(InputError):
-    """Raised if the log density is too slow for the test."""
+    """Error raised if the log density is too slow for the test."""
 
 
 def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
@@ -407,8 +407,9 @@ class _Functions:
     ----------
     centre, scale : ndarray, shape (d,)
     level, spread : float
-        Median and scale of the log density. If `spread` is 0, the log density is not used. first, second : ndarray of
-        int Pairs of coordinates.
+        Median and scale of the log density. If `spread` is 0, the log density is not used.
+    first, second : ndarray of int
+        Pairs of coordinates.
     correlation : ndarray
         Correlations of these pairs.
     """

@@ -44,7 +44,7 @@ class ParameterTable:
     bias : BiasEstimate or None
         Estimated biases of the parameters and of the functions of the target.
     known_bias : BiasEstimate or None
-        The same estimate if it is reliable for some quantity.
+        The same estimate if it is reliable for at least one quantity, and None otherwise.
     importance : ImportanceWeights or None
     """
 
@@ -60,7 +60,7 @@ class ParameterTable:
 
     @cached_property
     def columns(self) -> dict[str, Floats]:
-        """Columns of `Verdict.to_frame` by name; unknown values are NaN."""
+        """Columns of `Verdict.to_frame` by name, with NaN for unknown values."""
         chains, d, m = self.diagnostics, len(self.diagnostics.names), len(self.names)
         diagnostics = (chains.mcse_mean, chains.bulk_ess, chains.tail_ess, chains.r_hat)
         found = {}

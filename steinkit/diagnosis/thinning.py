@@ -64,8 +64,8 @@ def thin(
         Number of draws to select, which may exceed n.
     method : {"stein", "lp"}, default "stein"
         "stein" is Stein thinning. The selected draws have equal weights. The running time is O(n m d), and the memory
-        use is O(n d). "lp" selects at most m draws with unequal weights. It repeatedly computes the weights that
-        minimize the sum of slices and moments (`optimal_weights`) and keeps half of the draws, those with the largest
+        use is O(n d). "lp" selects at most m draws with unequal weights. This method repeatedly computes the weights
+        that minimize the sum of slices and moments (`optimal_weights`) and keeps the half of the draws with the largest
         weights. The running time is O(n^3), and the memory use is O(n^2). The options `units`, `kernel` and
         `moment_weight` apply to "stein" only.
     scores : array_like, shape (n, d) or (chains, draws, d), optional
@@ -101,8 +101,9 @@ def thin(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores and bounds are not consistent, or if the numbers overflow. For "lp", also if there are fewer
-        than eight distinct draws, the scores have the opposite sign, or all draws are on one side of the mode.
+        If sample, scores and bounds are not consistent, or if the numbers overflow. For "lp", this error is also raised
+        if there are fewer than eight distinct draws, if the scores have the opposite sign, or if all draws are on one
+        side of the mode.
     TimeLimitError
         If the time limit is exceeded.
 

@@ -98,7 +98,8 @@ def verdict(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Draws in the order in which they were generated, without burn-in.
     target : Target, optional
-        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
@@ -113,8 +114,8 @@ def verdict(
     level : float
         Draws are rejected if the p-value is at most `level`. The default is 0.01.
     matters : float, optional
-        Also test whether the bias of a location, spread or dependence exceeds this size, in standard units.
-        `Finding.size` defines the size.
+        Size of a relevant bias, in standard units, as defined in `Finding.size`. If given, the verdict also tests
+        whether the bias of a location, spread or dependence exceeds this size.
     analyses : int
         Number of times that a growing run is tested if it is stopped at the first rejection. The p-values are
         multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at
@@ -135,8 +136,8 @@ def verdict(
     Raises
     ------
     UsageError, InputError, SolverError
-        As for `moment_stein_discrepancy` and `sliced_stein_test`, and for `stochastic_scores` if `score_batch` is
-        given; or if `level`, `matters` or `analyses` is out of range.
+        See `moment_stein_discrepancy` and `sliced_stein_test`, and `stochastic_scores` if `score_batch` is given.
+        UsageError is also raised if `level`, `matters` or `analyses` is out of range.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -303,7 +304,7 @@ def _score_tests(
     effective : float
         Effective number of draws; see `Verdict.effective_draws`.
     p_values : dict
-        The p-value of each test by name; None for the kernel test.
+        The p-value of each test by name, or None for the kernel test.
     """
     units, support = prepared.own_units, prepared.bounds
     moments, sliced = moments_of(prepared, units), slices_of(prepared)

@@ -74,7 +74,7 @@ class TestResult:
     p : float
         The p-value.
     share : float
-        Share of the level that is assigned to the test; 0 for a test that does not affect the verdict.
+        Share of the level that is assigned to the test, or 0 for a test that does not affect the verdict.
     """
 
     __test__ = False  # for pytest
@@ -124,13 +124,13 @@ class Verdict(Result):
         uses this test alone. In this case, the draws are not tested if the log density is too slow (see `is_tested`).
     modes : ModeWeights or None
         Weights of separate modes, if the draws are multimodal and the target has a log density. None if they cannot be
-        estimated; a warning then gives the reason.
+        estimated. In this case, a warning gives the reason.
     ksd_equivalent_draws : float
         Number of independent draws with the same expected squared kernel discrepancy: the mean of k0(x, x) divided by
         KSD^2, for the Stein kernel k0. Longer samples are thinned evenly to 20,000 draws. The number is large if the
         kernel barely detects the bias. The verdict does not depend on it.
     ess : float
-        Smallest effective sample size of the coordinates and of the weights; NaN if undefined. The effective sample
+        Smallest effective sample size of the coordinates and of the weights, or NaN if undefined. The effective sample
         size does not reflect bias.
     effective_draws : float
         Number of draws divided by the autocorrelation time of the functions that the tests use. If division by the
@@ -142,9 +142,9 @@ class Verdict(Result):
     diagnostics : ChainDiagnostics
         R-hat and effective sizes of the coordinates.
     divergent : int or None
-        Number of divergent transitions; None if the sample does not record them.
+        Number of divergent transitions, or None if the sample does not record them.
     bfmi : float or None
-        Smallest energy Bayesian fraction of missing information of the chains; None if the sample has no energies.
+        Smallest energy Bayesian fraction of missing information of the chains, or None if the sample has no energies.
     findings : tuple of Finding
         Problems of rejected draws, in descending order of evidence. Empty if only the kernel test, the joint test of
         all pairs or the test of mode weights rejects the draws.
@@ -154,7 +154,8 @@ class Verdict(Result):
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
-        p-value for the hypothesis that no moment is biased by more than `matters`, multiplied by `analyses`, at most 1.
+        p-value for the hypothesis that no moment is biased by more than `matters`, multiplied by `analyses` and capped
+        at 1.
     moments : MomentSteinDiscrepancy
         Result of the test of moments.
     bounded : BoundedMoments
@@ -162,7 +163,7 @@ class Verdict(Result):
     sliced : SlicedSteinTest
         Result of the test of slices.
     names : tuple of str
-        The coordinates.
+        Names of the coordinates.
     bias : BiasEstimate or None
         Estimated biases of means and standard deviations. None if there are fewer draws than coordinates, or if the
         scores have the opposite sign.
@@ -273,12 +274,12 @@ class Verdict(Result):
 
     @property
     def is_large(self) -> bool | None:
-        """True if a moment's bias exceeds `matters`; None if `matters` is not given."""
+        """True if a moment's bias exceeds `matters`, or None if `matters` is not given."""
         return None if self.p_matters is None else self.p_matters <= self.level
 
     @property
     def mixed(self) -> bool | None:
-        """True if the chains have mixed; None for weighted draws."""
+        """True if the chains have mixed, or None for weighted draws."""
         return None if self.diagnostics.weighted else self.diagnostics.mixed
 
     @property
@@ -299,7 +300,7 @@ class Verdict(Result):
 
     @property
     def known_bias(self) -> BiasEstimate | None:
-        """`bias` if an estimate is reliable and there are enough draws; otherwise None."""
+        """`bias` if an estimate is reliable and there are enough draws, or None."""
         return self.bias if self.bias is not None and self.enough_draws and self.bias.reliable.any() else None
 
     @property
@@ -410,7 +411,7 @@ class Verdict(Result):
         Parameters
         ----------
         most : int, optional
-            Number of rows; all by default.
+            Number of rows. By default, all rows are included.
 
         Returns
         -------

@@ -33,7 +33,7 @@ def verdict_blocks(
     table : bool
         Include a table of the estimated biases.
     diagnostics : bool
-        Include the table of moments, diagnostics and biases instead; see `Verdict.table`.
+        Include the table of moments, diagnostics and biases (`Verdict.table`) instead of the table of biases.
     """
     if found is None:
         return [filled(unjudged_sentence(unjudged))] if unjudged else []
@@ -52,7 +52,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
     Parameters
     ----------
     verdicts : mapping of str to Verdict or None
-        The verdict on each sample by name; None if there is no verdict.
+        The verdict on each sample by name, or None if there is no verdict.
     last : {"main finding", "largest bias"}
         Content of the last column.
     """
@@ -67,7 +67,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
         text = _worst_finding(found) if last == "main finding" else _largest_bias(found)
         rows.append((name, found.label, f"{found.p:.2g}", *matters, ess, text))
     columns = ("sample", "verdict", "p", *(["p matters"] if asked else []), "ESS", last)
-    return Table("Can they be used?", columns, tuple(rows))
+    return Table("Can the samples be used?", columns, tuple(rows))
 
 
 def _worst_finding(found: Verdict) -> str:

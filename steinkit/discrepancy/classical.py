@@ -117,11 +117,11 @@ def classical_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor.
     bounds : array_like, shape (2,) or (1, 2), optional
-        Lower and upper bound of the support. The default is the bounds of the target.
+        Lower and upper bounds of the support. The default is the bounds of the target.
     units : {"raw", "own"}, array_like of shape (1,), Units or mapping, default "raw"
-        Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviation of
-        the draws ("own"), or a given scale, as an array or by name, ``{"scale": {...}}``. The bracket and the Stein
-        factors refer to the scaled draws.
+        Scale by which the draws are divided and the scores are multiplied. The scale is 1 ("raw"), the standard
+        deviation of the draws ("own"), or a given scale, as an array or by name, ``{"scale": {...}}``. The bracket and
+        the Stein factors refer to the scaled draws.
     stein_factors : tuple of three floats, default (1, 1, 1)
         Bounds (c1, c2, c3) on g, on its derivative, and on the Lipschitz constant of the derivative.
     tolerance : float, default 1e-6

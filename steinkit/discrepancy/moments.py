@@ -117,7 +117,7 @@ class Moments:
     drift : ndarray, shape (d, n)
         Drift b of the operator, which is the score if there are no bounds.
     spread : ndarray, shape (d, n), or None
-        Diffusion a of the operator. It is None if there are no bounds, because a is then 1.
+        Diffusion a of the operator, or None if there are no bounds, because a is then 1.
     loadings : ndarray, shape (2, d, d)
         Entry [h, j, k] is the component of coordinate j in principal axis k of half h.
     variances : ndarray, shape (2, d)
@@ -285,7 +285,7 @@ class NamedMoment:
     coordinates : tuple of str
         Names of the coordinates, or of the principal axis.
     mean : float
-        Mean in standard units. It is zero under the target.
+        Mean in standard units, which is zero under the target.
     z : float
         Mean divided by its standard error.
     autocorrelation_time : float
@@ -337,7 +337,7 @@ class MomentSteinDiscrepancy(Measurement):
     features : tuple of Feature
         Kind of each of the k features, and the indices of its `coordinates`, counted from 0.
     mean : ndarray, shape (k,)
-        Mean of each feature over the draws. It is zero under the target.
+        Mean of each feature over the draws. The means are zero under the target.
     z : ndarray, shape (k,)
         Mean divided by its standard error. For spreads and tails, which are skewed, it includes Hall's correction.
     autocorrelation_time : ndarray, shape (k,)
@@ -349,7 +349,7 @@ class MomentSteinDiscrepancy(Measurement):
     group_p_values : dict of str to float
         p-values of the groups "whole", "own" and "pairs".
     n_effective : float
-        Number of draws divided by the longer of two autocorrelation times. These are the medians over the odd features
+        Number of draws divided by the longer of two autocorrelation times, which are the medians over the odd features
         (locations) and over the even features. For weighted draws, Kish's effective size replaces the number of draws.
     axes : ndarray, shape (2, d, d)
         Principal axes of each half. Entry [h, j, k] is the component of coordinate j in axis k.

@@ -123,11 +123,11 @@ class RiemannianLangevin:
     Parameters
     ----------
     covariance : callable, (n, d) -> (n, d, d)
-        Function for the coefficient a(x), which is symmetric and positive semi-definite, at each of n points. The
-        diffusion is dZ = (a s + div a) dt + sqrt(2 a) dW. The identity gives the Langevin operator.
+        Function that returns the symmetric positive semi-definite matrix a(x) at each of n points. The diffusion is dZ
+        = (a s + div a) dt + sqrt(2 a) dW. The identity gives the Langevin operator.
     divergence : callable, (n, d) -> (n, d)
-        Function for the row divergence of a. Entry j is the sum over k of d a_jk / d x_k. The values are compared with
-        finite differences of the covariance.
+        Function that returns the row divergence of a. Entry j is the sum over k of d a_jk / d x_k. The values are
+        compared with finite differences of the covariance.
 
     Raises
     ------

@@ -244,10 +244,10 @@ class SlicedSteinDiscrepancy(Bracketed):
     measure: ClassVar[str] = "sliced"
     title: ClassVar[str] = "sliced graph Stein discrepancy"
     meaning: ClassVar[str] = (
-        "The discrepancy is the sum over the coordinates of the largest mean of h over functions of that coordinate; "
-        "the mean of h is 0 under the target. In every dimension, it decreases as n^(-1/2) with the number n of "
-        "draws and increases if the sample is too narrow. It does not detect errors that are not visible in any "
-        "individual coordinate, or modes that no draw visited."
+        "The discrepancy is the sum over the coordinates of the largest mean of h over functions of that coordinate, "
+        "where h has mean 0 under the target. In every dimension, it decreases as n^(-1/2) with the number n of "
+        "draws and increases if the sample is too narrow. The discrepancy does not detect errors that are not visible "
+        "in any individual coordinate, or modes that no draw visited."
     )
     smallest_is_no_proof: ClassVar[str] = "; a low value alone does not prove that a sample is good"
 

@@ -170,7 +170,8 @@ class SlicedSteinTest:
     p : float
         p-value of the z-scores, corrected for their number.
     z : ndarray, shape (directions,)
-        z-scores of the coordinates, followed by those of the principal axes. They are large if the sample is biased.
+        z-scores of the coordinates, followed by those of the principal axes. The z-scores are large if the sample is
+        biased.
     direction_names : tuple of str
         Names of the coordinates, followed by those of the principal axes.
     autocorrelation_time : ndarray, shape (directions,)

@@ -54,7 +54,7 @@ class WassersteinDistance(Measured):
     Attributes
     ----------
     lower, upper : float
-        Bounds of the distance, in `units`. The bracket assumes the accuracy `Target.cdf_accuracy` of the target's cdf.
+        Bounds on the distance, in `units`. The bracket assumes the accuracy `Target.cdf_accuracy` of the target's cdf.
     sample : DistinctSample
         Distinct points in raw units, with weights, counts and names.
     units : Units
@@ -110,10 +110,10 @@ def wasserstein_distance(
     target : Target
         A target with a cdf and tail integrals.
     weights : array_like, shape (n,), optional
-        Weights of the draws, in any unit.
+        Weights of the draws, up to a constant factor.
     units : {"raw", "own"}, array_like of shape (1,), Units or mapping, default "raw"
-        Scale by which the distance is divided. It is 1 ("raw"), the standard deviation of `draws` ("own"), or a given
-        scale, as an array or by name, ``{"scale": {...}}``.
+        Scale by which the distance is divided. The scale is 1 ("raw"), the standard deviation of `draws` ("own"), or a
+        given scale, as an array or by name, ``{"scale": {...}}``.
     tolerance : float, default 1e-6
         Largest accepted relative width of the bracket, (upper - lower) / upper.
     max_seconds : float, optional
@@ -129,8 +129,8 @@ def wasserstein_distance(
     UsageError
         If there are several dimensions, if the target has no tail integrals, or if an argument is not valid.
     InputError
-        If the sample contains nonzero values outside 1e-100 to 1e100 in size, if the cdf or the tail integrals are not
-        valid, or if the distance is infinite because the target has no mean.
+        If the sample contains nonzero values outside the range from 1e-100 to 1e100 in absolute value, if the cdf or
+        the tail integrals are not valid, or if the distance is infinite because the target has no mean.
     SolverError
         If the relative width of the bracket exceeds 10%.
     TimeLimitError

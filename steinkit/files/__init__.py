@@ -4,7 +4,7 @@ Text tables include Stan CSV files and the chain files of other programs.
 
 The module `streams` reads and writes bytes. Each format has a module that converts bytes to a `Sample` and back. The
 functions `read_sample` and `write_sample` select the format. The chains of a sample may be stored in separate files.
-Column names have the same meaning in files and data frames; the subpackage `containers` defines this meaning.
+Column names have the same meaning in files and data frames. The subpackage `containers` defines this meaning.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_sample(
         Coordinates to read, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
         read.
     group : str, optional
-        Group of a NetCDF file or Zarr folder; the posterior by default.
+        Group of a NetCDF file or Zarr folder. The default is the posterior.
     weights : str, optional
         Name of the column with the weights of the draws, or "none" if the draws have equal weights. By default, the
         column is ``weight``, or ``weights`` in NPZ files. Log weights, with a name such as ``logw``, are exponentiated.

@@ -58,7 +58,7 @@ class TextTable:
         Name of the file, for messages.
     header : list of str
     separator : str or None
-        Separator of the cells; None for whitespace.
+        Separator of the cells, or None for whitespace.
     comments : list of str
         The comments before the header.
     lines : iterator of (int, str)

@@ -147,7 +147,7 @@ class Archive:
         self._size = 0
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array; every access returns the same object."""
+        """Return an array. Every access returns the same object."""
         if name not in self._arrays:
             with damage_reported(f'{self.source}, array "{name}", {_DAMAGED}', _REMEDY):
                 member = self._archive.getinfo(f"{name}.npy")

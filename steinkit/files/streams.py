@@ -132,7 +132,7 @@ def read_bytes(source: Place, *, binary: bool) -> bytes:
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Decompress gzip data; return other data unchanged.
+    """Decompress gzip data, or return other data unchanged.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def _is_text(stream: Any) -> bool:
 
 
 def _read_path(path: Path) -> bytes:
-    """Read a regular file or pipe; reject devices, which may never end."""
+    """Read a regular file or pipe, but reject devices, which may never end."""
     with damage_reported(f"{path} cannot be read", "check its permissions and its name"):
         if not path.parent.is_dir():
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")

@@ -2,14 +2,13 @@
 
 All measures have the same signature. The functions `score`, `compare`, `curve` and `sweep` use these measures.
 
-    graph         graph Stein discrepancy          any dimension    certified bracket
-    sliced        sliced graph Stein discrepancy   any dimension    certified bracket
-    moments       moment Stein discrepancy         any dimension    an estimate, with a p-value
-    bias          bias of means and sds            any dimension    an estimate
-    classical     classical Stein discrepancy      one dimension    certified bracket
-    wasserstein   Wasserstein-1 distance           one dimension    bracket; requires the target's cdf
-    ksd           kernel Stein discrepancy         any dimension    closed form, bracket of rounding
-    ess           effective sample size            any dimension    an estimate; requires no target
+    graph         graph Stein discrepancy          any dimension    certified bracket sliced        sliced graph Stein
+    discrepancy   any dimension    certified bracket moments       moment Stein discrepancy         any dimension    an
+    estimate, with a p-value bias          bias of means and sds            any dimension    an estimate classical
+    classical Stein discrepancy      one dimension    certified bracket wasserstein   Wasserstein-1 distance
+    one dimension    bracket; requires the target's cdf ksd           kernel Stein discrepancy         any dimension
+    closed form, bracket for rounding errors ess           effective sample size            any dimension    an
+    estimate; requires no target
 
 All measures except the last are distances between the sample and its target, for which smaller values are better. The
 effective sample size is the number of independent draws that would give the same precision. This measure does not
@@ -185,7 +184,7 @@ def require_taken(settings: Mapping[str, object], measures: Sequence[str]) -> No
     Raises
     ------
     UsageError
-        If none of these measures has a setting.
+        If a setting belongs to none of these measures.
     """
     _require_settings(settings)
     chosen = [find_measure(name) for name in measures]
@@ -234,8 +233,8 @@ def take_measure(
         One of `measure_names`.
     sample : Sample
     target : Target, optional
-        Target distribution. It is not required for "ess". Except for "wasserstein", it is also not required if the
-        sample stores scores.
+        Target distribution. A target is not required for "ess" or, except for "wasserstein", if the sample stores
+        scores.
     settings : mapping, optional
         Settings by name, possibly of several measures.
     **changes

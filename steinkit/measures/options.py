@@ -57,8 +57,8 @@ class Option:
     default : object
         Default value.
     help : str or callable
-        A line of help without the final period, or a function that returns such a line. It is empty if the command line
-        has no such option.
+        A line of help without the final period, or a function that returns such a line. The help is empty if the
+        command line has no such option.
     read : callable
         Converter for command-line text: a Python type, or a function that raises ValueError with the expected form.
     choices : callable, optional
@@ -199,7 +199,7 @@ class Measure:
     smaller_is_better : bool
         True if the measure is a distance from the target.
     claim : {"proved", "found", "estimated"}
-        Claim about its values. Values have a proved bracket, a partly extrapolated bracket, or no bracket.
+        Status of the values, which have a proved bracket, a partly extrapolated bracket, or no bracket.
     needs : {"draws", "scores", "target"}
         Input that the measure requires. A measure that requires only draws cannot detect bias.
     has_plot : bool

@@ -42,7 +42,7 @@ class Scores(Result):
         Values of exact samples, by measure.
     verdict : Verdict or None
     unjudged : str or None
-        Reason why there is no verdict; None if no verdict was requested.
+        Reason why there is no verdict, or None if no verdict was requested.
     warnings : tuple of str
         Limitations of the results.
     origin : Origin or None

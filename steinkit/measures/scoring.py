@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]
 
 LEVEL = 0.01
-"""Default level. Samples with smaller p-values are rejected."""
+"""Default significance level. Samples with smaller p-values are rejected."""
 _REFERENCE_TOLERANCE = 1e-3  # the variation among exact samples is much larger
 
 
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
     ----------
     verdict : Verdict or None
     unjudged : str or None
-        Reason why there is no verdict; None if no verdict was requested.
+        Reason why there is no verdict, or None if no verdict was requested.
     exit_code : int
         Exit code of a command without a verdict.
     """
@@ -77,9 +77,9 @@ class ComparedSample:
         Errors raised for the other measures.
     verdict : Verdict or None
     unjudged : str or None
-        Reason why there is no verdict; None if no verdict was requested.
+        Reason why there is no verdict, or None if no verdict was requested.
     effective : int or None
-        Effective size of the exact reference samples; None without them.
+        Effective size of the exact reference samples, or None if there are none.
     """
 
     name: str

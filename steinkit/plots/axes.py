@@ -109,7 +109,7 @@ def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
     """Add a legend below the x-axis label.
 
-    By default, the legend lists every labeled artist; repeated labels are listed once.
+    By default, the legend lists every labeled artist. Repeated labels are listed once.
     """
     from matplotlib.transforms import ScaledTranslation
 

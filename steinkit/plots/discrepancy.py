@@ -13,13 +13,12 @@ are
 Similarly, there are too few draws where h <= -t. All other draws are gray because their values of h are typical of
 exact samples. If D <= R, all draws are gray.
 
-If a `Reference` is given, R is the largest discrepancy among its exact samples. If a `Verdict` is given that finds no
-bias, R = D. If the verdict finds bias, R = D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. This
-formula holds because m independent draws have the same kernel discrepancy as the sample, exact draws that mix equally
-well are equivalent to ESS independent draws, and discrepancies decrease as n^-1/2. Without a reference or verdict, R is
-D / 2. In this case, the smallest set of draws that contributes half of the discrepancy is marked, even in exact
-samples. The value R = D / 2 is also used if the verdict rejects a sample although its kernel discrepancy is typical of
-exact draws.
+If a `Reference` is given, R is the largest discrepancy among its exact samples. If the given `Verdict` finds no bias, R
+= D. If the verdict finds bias, R = D sqrt(m / ESS), where m is the verdict's `ksd_equivalent_draws`. This formula holds
+because m independent draws have the same kernel discrepancy as the sample, exact draws that mix equally well are
+equivalent to ESS independent draws, and discrepancies decrease as n^-1/2. Without a reference or verdict, R is D / 2.
+In this case, the smallest set of draws that contributes half of the discrepancy is marked, even in exact samples. The
+value R = D / 2 is also used if the verdict rejects a sample although its kernel discrepancy is typical of exact draws.
 """
 
 from __future__ import annotations

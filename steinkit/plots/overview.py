@@ -60,7 +60,7 @@ def plot(result: Result) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Figure that is not registered with pyplot. It can be saved with ``figure.savefig``.
+        Figure that is not registered with pyplot. Use ``figure.savefig`` to save it.
 
     Raises
     ------

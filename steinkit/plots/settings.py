@@ -178,7 +178,7 @@ def budgets(result: SweepResult, ax: Axes | None = None, *, measure: str | None 
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with several values, starting with the most values."""
+    """Return the parameters with several values, in decreasing order of their number."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():

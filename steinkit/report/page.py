@@ -60,15 +60,15 @@ def write_report(
     Parameters
     ----------
     sources : path or result, or sequence of these
-        Results, JSON files of `Result.save` or of the option ``-o`` of a command, with their .npz files, or the file of
-        a sweep or tuning. The page has the headline of the first result.
+        Results, JSON files written by `Result.save` or by the option ``-o`` of a command (with their .npz files), or
+        files of sweeps or tuning runs. The headline of the page is that of the first result.
     path : path
         File to write, or "-" for standard output.
     title : str, optional
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
-        Target of the scores, for the contours of its density. It is required if the target is defined by your own code.
-        If it is a string ``path.py:attribute``, the file is executed. Built-in targets are known from the source.
+        Target of the scores, for the contours of its density. The target is required if it is defined by your own code.
+        If it is a string ``path.py:attribute``, the file is executed. Built-in targets are identified from the source.
 
     Raises
     ------

@@ -34,7 +34,7 @@ _left = {"seconds": _MOST_SECONDS}
 
 
 def kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function without the GIL, and cache it if possible.
+    """Compile a function that releases the GIL, and cache it if possible.
 
     The kernel can be called from Python and from other kernels.
     """
@@ -84,7 +84,7 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def always_compiled(run: Any) -> Any:
-    """Mark a kernel that is compiled even where plain Python would be used."""
+    """Mark a kernel to be compiled even where plain Python would be used."""
     run.twin = None
     return run
 

@@ -108,9 +108,9 @@ class Cell:
     reason : str or None
         Reason for the failure, or None.
     draws : int
-        Length of the chain; 0 if the sampler failed.
+        Length of the chain, or 0 if the sampler failed.
     cost_per_draw : float or None
-        Mean cost of a draw; None if the sampler does not report costs.
+        Mean cost of a draw, or None if the sampler does not report costs.
     sampling, scoring : float
         Computing time in seconds. The time of chains that are run together is divided equally among them.
     measures : dict of str to Measured

@@ -79,7 +79,7 @@ class SettingSummary(Record):
     lower, upper : float
         Medians of the certified lower and upper bounds, which reflect the uncertainty due to the solver.
     cost_per_draw : float or None
-        Median over the cells that report a cost; None if there are none.
+        Median over the cells that report a cost, or None if there are no such cells.
     """
 
     settings: Setting
@@ -220,7 +220,8 @@ def choose(
     settings : sequence of mapping
         Settings to choose from.
     eligible : collection of int, optional
-        Indices of the settings that may be the best or tied; by default all. The other settings are only summarized.
+        Indices of the settings that may be the best or tied. By default, all settings are eligible. The other settings
+        are only summarized.
     level : float
         Confidence level of the intervals and of the ties.
     repeats : int
@@ -367,7 +368,8 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     Parameters
     ----------
     lower : ndarray, shape (seeds,)
-        Certified lower bounds of the losses of the first setting; infinite for failed cells, NaN for missing cells.
+        Certified lower bounds of the losses of the first setting. The bounds are infinite for failed cells and NaN for
+        missing cells.
     upper : ndarray, shape (seeds,)
         Certified upper bounds of the losses of the second setting, with the same seeds.
     error : float

@@ -196,7 +196,7 @@ def make_plan(
     Raises
     ------
     UsageError
-        As for `sweep`.
+        See `sweep`.
     """
     require_mappings(options=options, target_options=target_options)
     require_type(str, "a string", label=label)

@@ -101,7 +101,7 @@ class SweepResult(_Chosen):
     refused : dict of str to str
         Reasons why the other measures cannot order the settings.
     racing : dict of str to str, or None
-        With racing, the reasons why settings were dropped, by setting; otherwise None.
+        With racing, the reasons why settings were dropped, by setting. None without racing.
     reused : int
         Number of cells that were reused from earlier runs.
     warnings : tuple of str

@@ -88,11 +88,11 @@ def sweep(
         Options that are the same for all settings, such as draws. With ``start="normal"``, each chain starts at a draw
         from the standard normal distribution that depends on its seed.
     seeds : int or sequence of int
-        Seeds of the chains of every setting, or their number n for the seeds 0, ..., n - 1.
+        Seeds of the chains of every setting. An integer n stands for the seeds 0, ..., n - 1.
     measures : sequence of str, optional
-        Measures of `steinkit score --measure`. Racing and the choice use the first measure that can order the settings.
-        By default, these are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions, and "ess". The
-        bias is not used if its estimates are not reliable, for example if the draws are multimodal.
+        Measures accepted by `steinkit score --measure`. Racing and the choice use the first measure that can order the
+        settings. By default, these are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions, and
+        "ess". The bias is not used if its estimates are not reliable, for example if the draws are multimodal.
     budgets : sequence of int, optional
         Largest costs of a chain, in likelihood evaluations at individual data points. Every setting is run and compared
         at each of these budgets. A chain with a smaller budget is the beginning of the chain with a larger one. The
@@ -130,8 +130,8 @@ def sweep(
     -------
     SweepResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow to evaluate, the number of draws that the verdict moves depends on
-        the time of an evaluation.
+        interruptions. If the log density is slow to evaluate, the number of draws in the invariance test of the verdict
+        depends on the computing time per evaluation.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class Rung(Record):
     measure : str
         The measure that orders the settings.
     losses : dict of str to float
-        Median losses over the seeds by setting; infinite if half of the cells have no value.
+        Median losses over the seeds by setting, which are infinite if half of the cells have no value.
     kept : tuple of dict
         Settings that advance, from best to worst.
 

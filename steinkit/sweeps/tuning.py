@@ -70,9 +70,9 @@ def tune(
     Parameters
     ----------
     target : Target or str
-        As for `sweep`.
+        The target. See `sweep`.
     sampler : str or callable
-        As for `sweep`. A user's function must use the same random numbers for any number of draws.
+        The sampler. See `sweep`. A user-defined function must use the same random numbers for any number of draws.
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
@@ -99,14 +99,14 @@ def tune(
     -------
     TuningResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow to evaluate, the number of draws that the verdict moves depends on
-        the time of an evaluation.
+        interruptions. If the log density is slow to evaluate, the number of draws in the invariance test of the verdict
+        depends on the computing time per evaluation.
 
     Raises
     ------
     UsageError
-        As for `sweep`; or if `cost` or the length of the chains is out of range; or if ``burn_in`` is given, because
-        the first fifth of each chain is always discarded.
+        See `sweep`. This error is also raised if `cost` or the length of the chains is out of range, or if ``burn_in``
+        is given, because the first fifth of each chain is always discarded.
     InputError
         If no setting of a rung can be scored, or no measure can order the settings.
 

@@ -233,7 +233,7 @@ class StudentT(Family):
     df : float
         Degrees of freedom, which must be positive.
     location : float or array_like, shape (d,), default 0.0
-        Center of all coordinates, or of each coordinate. It is the mean if df > 1.
+        Center of all coordinates, or of each coordinate. The center is the mean if df > 1.
     scale_matrix : float, or array_like of shape (d,) or (d, d), optional
         Scale matrix S, given as a multiple of the identity, as a diagonal, or as a matrix. The default is the identity.
         A scalar is a squared scale, like a variance. The covariance is df / (df - 2) S if df > 2.

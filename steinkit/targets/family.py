@@ -50,7 +50,7 @@ class Family(Target):
     dim : int or None
         Dimension, if the user specified it. Otherwise, the parameters determine it.
     side : tuple of float, optional
-        Lower and upper bound of every coordinate.
+        Lower and upper bounds of every coordinate.
     has_cdf : bool, default True
         True if the distribution has an accurate cdf in one dimension.
     **parameters : ndarray

@@ -305,7 +305,8 @@ def load_target(reference: str) -> Target:
     Raises
     ------
     UsageError
-        If the reference has a different form, or if the attribute does not exist or has a different type.
+        If `reference` is not of the form ``path.py:attribute``, or if the attribute does not exist or has a different
+        type.
     InputError
         If the file does not exist or raises an exception. The message states the line.
 
@@ -345,7 +346,8 @@ def load_target_or_model(reference: str) -> Target | Model:
     Raises
     ------
     UsageError
-        If the reference has a different form, or if the attribute does not exist or has a different type.
+        If `reference` is not of the form ``path.py:attribute``, or if the attribute does not exist or has a different
+        type.
     InputError
         If the file does not exist or raises an exception. The message states the line.
     """

@@ -369,9 +369,9 @@ class LassoRegression(LinearModel):
         size : int, default 10000
             Number of data points N.
         precision : float, default 3.0
-            Precision; see `LassoRegression`.
+            Precision of the noise. See `LassoRegression`.
         prior_rate : float, default 4950.0
-            Prior rate; see `LassoRegression`.
+            Rate of the prior. See `LassoRegression`.
         rng : int, numpy.random.Generator or None, default 0
             Seed of the data. None gives different data each time.
 

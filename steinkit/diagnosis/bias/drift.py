@@ -1,9 +1,9 @@
 """Drift of means and variances under an exact Markov kernel.
 
 A Markov kernel that leaves the target P invariant moves draws towards P. Suppose that the kernel moves x to y, let mu
-be the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then y -
-x averages -(1 - rho) b over the draws. The same relation holds for squared deviations from the mean of the draws, but
-the mean of these squares also grows by the square of the change in the mean.
+be the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then the
+mean of y - x over the draws is -(1 - rho) b. The same relation holds for squared deviations from the mean of the draws,
+but the mean of these squares also grows by the square of the change in the mean.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Drift:
     mean_error, square_error : ndarray
         Standard errors of `mean` and `square`, corrected for autocorrelation.
     mean_mixing, square_mixing : ndarray
-        One minus the regression slope of z(y) on z(x), and of z(y)^2 on z(x)^2; between 0 and 1.
+        One minus the regression slope of z(y) on z(x), and of z(y)^2 on z(x)^2. The values lie between 0 and 1.
     """
 
     mean: Floats

@@ -69,8 +69,8 @@ def estimate_bias(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Draws in the order in which they were generated.
     target : Target, optional
-        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample. An exact run
-        requires a target with a log density.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample. An exact run requires a target with a log density.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
@@ -98,8 +98,8 @@ def estimate_bias(
     Raises
     ------
     UsageError, InputError
-        If the arguments are inconsistent; if there are fewer draws than coordinates; if a quantity is constant; if a
-        function fails or returns an array with a different shape; if the scores have the opposite sign; or if
+        If the arguments are inconsistent, if there are fewer draws than coordinates, if a quantity is constant, if a
+        function fails or returns an array with a different shape, if the scores have the opposite sign, or if
         `method="run"` is requested without a log density.
     TimeLimitError
         If the time limit is exceeded.
@@ -154,12 +154,12 @@ def bias_of(
     left_out : tuple of str
         Notes on functions that are constant over the draws.
     slowest : float, optional
-        `Draws.of_slowest_change` of the draws in standard units, if it is known.
+        Value of `Draws.of_slowest_change` for the draws in standard units, if it is available.
     drift : Drift, optional
         Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If it is not given,
         the method "auto" measures the drift if the target has a log density.
     unusable : str
-        Reason why no estimate is reliable; empty by default.
+        Reason why no estimate is reliable, or an empty string (default).
     """
     target = prepared.target
     can_run = target is not None and target.has_log_density
@@ -210,7 +210,7 @@ def bias_of(
 
 
 def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the reason why each estimate is unreliable; empty if it is reliable."""
+    """Return the reason why each estimate is unreliable, or "" if it is reliable."""
     if hidden:
         return (hidden,) * len(found.mean)
     biases = np.array([(quantities.centre - found.mean) / found.sd, np.log(quantities.scale / found.sd)])

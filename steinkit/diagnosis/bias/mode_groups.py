@@ -123,7 +123,7 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
     at_draws : ndarray, shape (n,)
         Log ratios l at the draws in the region.
     at_proposals : ndarray, shape (m,)
-        Log ratios l at the proposals; -inf outside the region.
+        Log ratios l at the proposals, which are -inf outside the region.
     chains : sequence of slice
         Rows of each chain.
     """
@@ -265,7 +265,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 def regions(
     draws: Draws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
-    """Assign draws to regions; return the proposals and each region's draws.
+    """Assign draws to regions, and return the proposals and each region's draws.
 
     Raises
     ------

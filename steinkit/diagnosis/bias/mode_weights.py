@@ -226,9 +226,9 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     UsageError
         If the target has no log density or the draws have weights.
     InputError
-        As for `estimate_bias`; or if there is only one mode; if a mode has too few draws or effective draws; if the
-        relative error of a mass exceeds 0.1, for example because a t distribution does not fit a strongly curved mode;
-        or if the draws within a mode do not come from the target.
+        See `estimate_bias`. This error is also raised if there is only one mode, if a mode has too few draws or
+        effective draws, if the relative error of a mass exceeds 0.1 (for example because a t distribution does not fit
+        a strongly curved mode), or if the draws within a mode do not come from the target.
     TimeLimitError
         If the time limit is exceeded.
 

@@ -70,8 +70,8 @@ class OptimalWeights(Result):
     max_weight : float or None
         Largest allowed weight of a draw, or None without a limit.
     test_function : ndarray, shape (n,)
-        Values of a test function with mean zero under the target at the draws. Its mean is at least `lower` under all
-        allowed weights, which proves the lower bound.
+        Values at the draws of a test function with mean zero under the target. The mean of this function is at least
+        `lower` under all allowed weights, which proves the lower bound.
     stein_function : ndarray, shape (n, d)
         Values of the optimal Stein function at the draws, in standard units.
     units : Units
@@ -150,7 +150,7 @@ class OptimalWeights(Result):
             Statement(
                 "comparison",
                 "Could other weights be better?",
-                f"The smallest discrepancy of allowed weights is {proof}.",
+                f"The smallest discrepancy over all allowed weights is {proof}.",
             ),
             Statement(
                 "limits",
@@ -246,7 +246,8 @@ def optimal_weights(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Unweighted draws. Repeated draws receive equal weights.
     target : Target, optional
-        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
@@ -254,8 +255,8 @@ def optimal_weights(
     discrepancy : {"auto", "graph", "slices"}, default "auto"
         "graph" is the graph Stein discrepancy, in up to three dimensions. "slices" is the sum of the univariate
         discrepancies along the coordinates and the absolute means of Stein features. "auto" uses the graph in one
-        dimension
-        and slices otherwise. Both are computed in units of the standard deviations of the draws.
+        dimension and slices otherwise. Both discrepancies are computed in units of the standard deviations of the
+        draws.
     max_weight : float, optional
         Largest weight of a draw, at least 1/n. By default, the weights are not limited.
     stein_factors : tuple of three floats, default (1, 1, 1)
@@ -286,8 +287,8 @@ def optimal_weights(
     -----
     The weights correct the shape of marginal distributions, including quantiles. They also reduce the sampling error of
     exact draws, because they are a quadrature rule. The effective size is usually about half of the number of draws.
-    Weights cannot replace missing draws. The weights of separate modes are not
-    determined by scores; see `repair` and `mode_weights`.
+    Weights cannot replace missing draws. The scores do not determine the weights of separate modes; see `repair` and
+    `mode_weights`.
 
     References
     ----------

@@ -151,7 +151,7 @@ class Quantities:
         Parameters
         ----------
         slowest : float, optional
-            `Draws.of_slowest_change` of the draws in standard units, if it is known.
+            Value of `Draws.of_slowest_change` for the draws in standard units, if it is available.
         """
         valley = deepest_valley(self.operand)
         slowest = self.operand.draws.of_slowest_change if slowest is None else slowest

@@ -40,7 +40,7 @@ class Repaired(Result):
     sample : Sample
         The draws with weights, or their positions after a run.
     method : {"weights", "optimal", "run", "modes"}
-        Method of the correction; "modes" corrects the weights of separate modes.
+        Method of the correction. The method "modes" corrects the weights of separate modes.
     effective_size : float
         Kish's effective sample size of the weights. For a run, the effective sample size of the moved draws.
     bias : BiasEstimate
@@ -166,8 +166,8 @@ def repair(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Unweighted draws in the order in which they were generated.
     target : Target, optional
-        Exactly one source of scores is required: `target`, `scores`, or scores stored in the sample. A run requires a
-        target with a log density.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample. A run requires a target with a log density.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     bounds : array_like, shape (d, 2) or (2,), optional
@@ -176,10 +176,10 @@ def repair(
         "weights" computes entropy weights, under which Stein features have mean zero. "optimal" computes the weights
         with the smallest Stein discrepancy (`optimal_weights`), which also correct quantiles. "run" moves every draw by
         short exact MCMC runs. "auto" (default) uses entropy weights if their effective sample size is at least a fifth
-        of the number of draws and all estimates are reliable, and a run otherwise. It does not choose optimal weights.
-        If the draws are multimodal and the target has a log density, "auto" and "optimal" correct the weights of the
-        modes by `mode_weights`. Within each mode, "auto" does not change the draws, and "optimal" computes optimal
-        weights.
+        of the number of draws and all estimates are reliable, and a run otherwise. The method "auto" does not choose
+        optimal weights. If the draws are multimodal and the target has a log density, "auto" and "optimal" correct the
+        weights of the modes by `mode_weights`. Within each mode, "auto" does not change the draws, and "optimal"
+        computes optimal weights.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
@@ -193,11 +193,11 @@ def repair(
     Raises
     ------
     UsageError, InputError
-        As for `estimate_bias`, and for `optimal_weights` if `method` is "optimal"; or if the draws have weights; if the
-        weights of regions cannot be estimated; or if the effective sample size of the weights is too small and a run is
-        not possible.
+        See `estimate_bias`, and `optimal_weights` if `method` is "optimal". The error is also raised if the draws have
+        weights, if the weights of regions cannot be estimated, or if the effective sample size of the weights is too
+        small and a run is not possible.
     SolverError
-        As for `optimal_weights`.
+        See `optimal_weights`.
     TimeLimitError
         If the time limit is exceeded.
 

@@ -137,7 +137,7 @@ class BiasEstimate(Measurement):
         95% margins of error of `mean_bias` and `sd_bias`. The margins cover only errors that the Stein features can
         detect. The margin of `mean_bias` includes the error of `sd`, which is the unit of `mean_bias`.
     reason : tuple of str
-        Reason why the estimate of each quantity is not reliable; empty if it is reliable.
+        Reason why the estimate of each quantity is not reliable, or an empty string if it is reliable.
     at_least : ndarray, shape (m,)
         Lower bound on the bias of each mean, in units of `sd`. The bound is the distance by which an exact run moved
         the mean if the run ended before the estimate was reliable, and 0 otherwise.
@@ -150,9 +150,10 @@ class BiasEstimate(Measurement):
     gradients : int
         Number of gradient evaluations per draw in the run.
     hidden : str
-        Reason why the weights of regions may be biased, so that no estimate is reliable; otherwise empty.
+        Reason why the weights of regions may be biased, or an empty string. If there is a reason, no estimate is
+        reliable.
     unranked : str
-        Reason why samples must not be ranked by `value`; empty if ranking is allowed.
+        Reason why samples must not be ranked by `value`, or an empty string if ranking is allowed.
     is_multimodal : bool
         True if a valley of the density separates groups of draws.
     draws : int
@@ -257,7 +258,7 @@ class BiasEstimate(Measurement):
         Parameters
         ----------
         delta : float
-            Size in standard deviations.
+            Threshold for the bias, in standard deviations.
 
         Returns
         -------
@@ -272,7 +273,7 @@ class BiasEstimate(Measurement):
         Parameters
         ----------
         most : int, optional
-            Number of quantities; all by default.
+            Number of quantities. By default, all quantities are included.
 
         Returns
         -------
@@ -287,7 +288,7 @@ class BiasEstimate(Measurement):
         Parameters
         ----------
         most : int or None
-            Number of quantities; None for all. The default is 10.
+            Number of quantities, or None for all quantities. The default is 10.
 
         Returns
         -------
@@ -310,7 +311,7 @@ class BiasEstimate(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """Return a table of the ten largest biases; "" if no estimate is reliable."""
+        """Return a table of the ten largest biases, or "" if no estimate is reliable."""
         return (self._table(_MOST_ROWS),) if self.reliable.any() else ()
 
     @property
@@ -352,12 +353,12 @@ class BiasEstimate(Measurement):
         Parameters
         ----------
         delta : float
-            Size in posterior sds.
+            Threshold for the bias, in posterior standard deviations.
 
         Returns
         -------
         str
-            A sentence; empty if no estimate is reliable.
+            A sentence, or an empty string if no estimate is reliable.
         """
         reliable = self._reliable
         if not reliable:
@@ -445,7 +446,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     estimates : mapping of str to BiasEstimate
         Estimates by the name of the sample.
     most : int or None
-        Approximate number of rows; at least three quantities are included. None for all quantities.
+        Approximate number of rows. At least three quantities are included, and all of them if it is None.
 
     Returns
     -------

@@ -137,7 +137,7 @@ class Operand:
         )
 
     def joint_sets(self) -> list[FeatureSet]:
-        """Return the sets, except "chosen", that are feasible for these draws."""
+        """Return the feature sets, except "chosen", that are feasible for these draws."""
         n, dim = self.points.shape
         found: list[FeatureSet] = []
         if 2 * dim < n / 3:
@@ -194,7 +194,7 @@ class Frame:
     centre : ndarray, shape (d,)
     covariance : ndarray, shape (d, d)
     chosen : tuple of three ndarrays of int, or None
-        Indices (i, j, k) of the chosen quadratic fields; None for all fields.
+        Indices (i, j, k) of the chosen quadratic fields, or None for all fields.
     """
 
     centre: Floats
@@ -536,7 +536,7 @@ _TIMES = 64  # number of functions per call when autocorrelation times are compu
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates for m quantities under the target, in units of the draws' sds.
+    """Estimates for m quantities under the target, in standard units.
 
     Attributes
     ----------
@@ -566,7 +566,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity with the set of smallest residual variance.
+    """Estimate each quantity with the feature set of smallest residual variance.
 
     Parameters
     ----------
@@ -622,7 +622,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of finite values in each column, or infinity without them."""
+    """Return the range of finite values per column, or infinity without any."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

@@ -65,7 +65,7 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
     ----------
     operand : Operand
     clear : float
-        Smallest depth in standard errors.
+        Smallest depth that is considered significant, in standard errors.
     """
     n = len(operand.points)
     if n < 2 * _FEWEST:

@@ -62,8 +62,8 @@ def graph_stein_discrepancy(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any input of `as_sample`
         The sample. Repeated points are merged, and their weights are added.
     target : Target, optional
-        Target distribution. Exactly one source of scores is required (`target`, `scores`, or scores stored in the
-        sample), except that a target replaces stored scores.
+        Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
+        sample. A target replaces stored scores.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
@@ -76,15 +76,15 @@ def graph_stein_discrepancy(
         name, ``{"scale": {...}}``. The bracket, the graph and the saturation refer to the scaled draws. The function g
         and its gradient are converted back to raw coordinates.
     dilation : float, default 2.0
-        Dilation t > 1 of the spanner. The discrepancy lies between that of the complete graph and 2 t^2 times that
-        value. A smaller t gives more edges and takes longer.
+        Dilation t > 1 of the spanner. The discrepancy is at least the discrepancy of the complete graph and at most 2
+        t^2 times as large. A smaller t gives more edges and takes longer.
     graph : {"spanner", "complete"}, default "spanner"
         Graph on the points, with L1 distances as lengths. In one dimension, consecutive points are joined. This gives
         the value of the complete graph exactly.
     stein_factors : tuple of three floats, default (1.0, 1.0, 1.0)
         Bounds (c1, c2, c3) on g, on its gradient, and on the Lipschitz constant of its gradient.
     operator : RiemannianLangevin, optional
-        Diffusion operator h = <a grad log p + div a, g> + <a, grad g> that replaces the Langevin operator (a = I). Its
+        Diffusion operator h = <a grad log p + div a, g> + <a, grad g> that replaces the Langevin operator (a = I). The
         covariance coefficient a(x) is a function of raw coordinates. A coefficient that grows in the tails is suitable
         for heavy-tailed targets. On a bounded support, its off-diagonal entries must vanish on the faces. The values of
         different operators cannot be compared.
@@ -308,7 +308,7 @@ def solve_in_portions(solver: registry.Solver, program: SteinProgram, settings: 
     Raises
     ------
     TimeLimitError
-        If the time limit is exceeded before the first portion is solved.
+        If the time limit is exceeded before the first batch is solved.
     """
     size = registry.PORTION * settings.n_jobs
     portions = [range(begin, min(begin + size, program.dim)) for begin in range(0, program.dim, size)]

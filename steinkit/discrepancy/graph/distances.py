@@ -116,7 +116,8 @@ def bound_on_line(upper: float, used: Factors, target: Target, points: Floats, s
     bound = scale * allowed(upper, used, needed)
     assumptions = (
         "The Stein factors are computed numerically from the log density and the score. Beyond the tails around the "
-        "draws, the log density is assumed to decrease, and the Stein functions to have no larger derivatives."
+        "draws, the log density is assumed to decrease, and the derivatives of the Stein functions are assumed to be "
+        "no larger."
     )
     return DistanceBound(bound, bound, needed, assumptions)
 
@@ -201,7 +202,7 @@ def bound_from_convexity(
     UsageError
         If the constants are not valid, or if the support is bounded.
     """
-    expected = "a positive convexity, and bounds of the third and fourth derivatives that are not negative"
+    expected = "a positive convexity and non-negative bounds on the third and fourth derivatives"
     values = real_numbers(derivatives, "the derivatives", expected)
     if not (np.isfinite(values).all() and values[0] > 0.0 and (values >= 0.0).all()):
         raise UsageError(f"a distance bound requires {expected}; got {derivatives}")

@@ -64,8 +64,8 @@ def moments_of(sample: DistinctSample, scores: Floats, bounds: Floats | None) ->
     Returns
     -------
     location, spread : ndarray, shape (2, d)
-        Marginal statistics, followed by statistics that account for the other coordinates. They are negative if the
-        draws are too high or too wide.
+        Marginal statistics, followed by statistics that account for the other coordinates. The statistics are negative
+        if the draws are too high or too wide.
     dependence : ndarray, shape (d,)
         Largest absolute dependence statistic of each coordinate.
 

@@ -63,12 +63,12 @@ class GraphSteinDiscrepancy(Measured):
     coordinate_lower, coordinate_upper : ndarray, shape (d,)
         Certified bounds for the coordinates, which sum to `lower` and `upper`.
     g : ndarray, shape (n, d)
-        A Stein function that attains `lower`, in raw coordinates. In `units`, no value and no gradient exceeds its
-        bound, also close to the bounds of the support. The constraints on pairs of points, and the mean `lower`, hold
-        up to the rounding of the stored values.
+        A Stein function that attains `lower`, in raw coordinates. In `units`, the values and gradients do not exceed
+        their bounds, even close to the bounds of the support. The constraints on pairs of points, and the mean `lower`,
+        hold up to the rounding of the stored values.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
-        Gradient of g. See `grad_g`. The second shape contains only the derivatives of g_j in direction j. The others
-        are zero, because no edge adds a constraint, as in hundreds of dimensions.
+        Gradient of g. See `grad_g`. An array of the second shape contains only the derivatives of g_j in direction j.
+        The other derivatives are zero because no edge adds a constraint, as in hundreds of dimensions.
     scores : ndarray, shape (n, d)
         Score of the target at the points, in raw units.
     sample : DistinctSample
@@ -94,7 +94,7 @@ class GraphSteinDiscrepancy(Measured):
     operator : RiemannianLangevin, or None
         Diffusion operator, or None for the Langevin operator.
     coefficients : Coefficients, or None
-        Drift and covariance of the operator at the points, in raw units. They are None for the Langevin operator.
+        Drift and covariance of the operator at the points, in raw units, or None for the Langevin operator.
 
     Examples
     --------
@@ -254,12 +254,14 @@ class GraphSteinDiscrepancy(Measured):
     ) -> DistanceBound:
         """Bound the Wasserstein distance to the target and the errors of means.
 
-        The bounds are computed from `upper` and from the Stein factors of the target. They hold for any graph.
+        The bounds are computed from `upper` and from the Stein factors of the target. The bounds are valid for any
+        graph.
 
         Parameters
         ----------
         target : Target, optional
-            Target with a log density in one dimension, or a normal target. It is not required if `convexity` is given.
+            Target with a log density in one dimension, or a normal target. The target is not required if `convexity` is
+            given.
         convexity : float, optional
             Number k > 0 such that the Hessian of the log density is at most -k times the identity at all points. The
             support must be unbounded. The value is known for normal targets.
@@ -274,8 +276,9 @@ class GraphSteinDiscrepancy(Measured):
         Raises
         ------
         UsageError
-            If neither a suitable target nor its convexity is given, if the target is not that of the discrepancy, if
-            the Stein factors of the target are infinite, or if the discrepancy has a diffusion operator.
+            If neither a suitable target nor its convexity is given, if the target differs from the target of the
+            discrepancy, if the Stein factors of the target are infinite, or if the discrepancy has a diffusion
+            operator.
 
         Examples
         --------

@@ -90,12 +90,12 @@ class BaseKernel(ABC):
         """
 
     def conditioning(self) -> float:
-        """Return factors by which phi, phi' and phi'' amplify relative errors in u.
+        """Return the factor by which phi, phi' and phi'' amplify relative errors in u.
 
         Returns
         -------
         float
-            The factor, without the factors that `suprema` includes.
+            The factor, excluding the factors that `suprema` includes.
         """
         return 2.0
 
@@ -124,7 +124,7 @@ class BaseKernel(ABC):
         kernel : BaseKernel
             The kernel with its scale.
         notes : tuple of str
-            A note if only some of the points were used; otherwise empty.
+            A note if only some of the points were used, or an empty tuple.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class IMQ(BaseKernel):
     Parameters
     ----------
     scale : float, default 1
-        Length scale c in the units of the draws. It must be positive.
+        Positive length scale c, in the units of the draws.
     exponent : float, default -0.5
         Power beta, which must be negative. If the power is between -1 and 0, the discrepancy controls convergence.
 

@@ -110,7 +110,7 @@ class KernelSteinTest:
     flip_probability : float
         Probability of a sign change at each draw.
     autocorrelation_time : float
-        Estimate of tau in draws. It is NaN if the flip probability was given.
+        Estimate of tau in draws, or NaN if the flip probability was specified.
     kernel : IMQ or GaussianKernel
         Base kernel with its scale.
     seconds : dict of str to float
@@ -168,8 +168,8 @@ def kernel_stein_test(
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        Equally weighted draws of stationary chains. They must not contain burn-in, and must not have been selected by
-        `thin`. Repeated draws, from rejected proposals, must be included.
+        Equally weighted draws of stationary chains. The draws must not contain burn-in and must not have been selected
+        by `thin`. Repeated draws that result from rejected proposals must be included.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
@@ -385,7 +385,7 @@ def _autocovariance(values: Floats) -> Floats:
 def _flip_probability(tau: float, draws: int, dim: int) -> float:
     """Return the flip probability that neglects a fraction delta of the variance.
 
-    It lies in (0, 1/2].
+    The probability lies in (0, 1/2].
     """
     share = min(_SHARE / math.sqrt(dim) * (tau / draws) ** (1.0 / 3.0), _LARGEST_SHARE)
     left = (1.0 - share) * tau

@@ -12,7 +12,7 @@ targets with finite bounds. For a sample with weights w that sum to one,
 
 The U-statistic treats repeated draws as separate draws. The V-statistic is the squared discrepancy of the sample and is
 never negative. For independent draws, the U-statistic is an unbiased estimate of the squared discrepancy of their
-distribution. It may be negative.
+distribution. The U-statistic may be negative.
 
 **Stein thinning** selects draws greedily, with replacement. The j-th selected draw is the x_i that minimizes
 
@@ -188,19 +188,20 @@ def kernel_stein_discrepancy(
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2), optional
-        Lower and upper bound of each coordinate; infinite without a bound. The default is the bounds of the
-        target. The Stein functions vanish at finite bounds, within a distance of the order of the kernel's scale.
+        Lower and upper bounds of each coordinate, which are infinite if the coordinate is unbounded. The default is the
+        bounds of the target. The Stein functions vanish at finite bounds and are reduced within a distance of about the
+        kernel's scale.
     units : {"raw", "own"}, array_like of shape (d,), Units or mapping, default "raw"
-        Scale by which the draws are divided and the scores are multiplied. It is 1 ("raw"), the standard deviations of
-        the draws ("own"), or a scale for each coordinate, as an array or by name, ``{"scale": {...}}``. The scale of
-        the kernel is in these units.
+        Scale by which the draws are divided and the scores are multiplied. The scale is 1 ("raw"), the standard
+        deviations of the draws ("own"), or a scale for each coordinate, as an array or by name, ``{"scale": {...}}``.
+        The scale of the kernel is in these units.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel. The names stand for ``IMQ(scale=1, exponent=-0.5)`` and for a Gaussian kernel with the median
         distance as its scale.
     statistic : {"v", "u"}, default "v"
         The V-statistic includes the pairs of a draw with itself, and the U-statistic does not.
     squared : bool, default False
-        If True, the squared discrepancy is returned. This is required for a U-statistic, which may be negative.
+        If True, the squared discrepancy is returned. This option is required for a U-statistic, which may be negative.
     max_seconds : float, optional
         Time limit in seconds.
     n_jobs : int, default 1

@@ -29,7 +29,7 @@ ROWS = 5
 """Rows of each node: the value box, the slope box, the forward residual a, the backward residual e, and the chord."""
 
 SMALLEST_BOX = 2.0**-1000
-"""A bound of |gamma| below this value is replaced by zero in lower bounds and by this value in upper bounds."""
+"""A bound on |gamma| below this value is replaced by zero in lower bounds and by this value in upper bounds."""
 
 _SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072
@@ -57,9 +57,9 @@ class Chain(NamedTuple):
         Length h of the edge into the node, or distance of a BOUNDED node from its bound. The length is 0 for FREE
         nodes.
     box : ndarray, shape (n,)
-        Bound on |gamma|, up to `SMALLEST_BOX`. It is c1, or less near a bound of the support. For a BOUNDED node, the
-        chord is bounded instead. Only the boxes of FREE starts and of the last node are required, because the others
-        follow along the chain.
+        Bound on |gamma|, up to `SMALLEST_BOX`. The bound is c1 or, near a bound of the support, a smaller number. For a
+        BOUNDED node, the chord is bounded instead. Only the boxes of FREE starts and of the last node are required,
+        because the others follow along the chain.
     value, slope : ndarray, shape (n,)
         Coefficients of gamma and of Gamma in the objective.
     c1, c2, c3 : float
@@ -141,7 +141,7 @@ class Trace(NamedTuple):
     Attributes
     ----------
     worst : float
-        Upper bound on the largest scaled row, without the rows of the far bound.
+        Upper bound on the largest scaled row, excluding the rows of the far bound.
     objective : float
         Objective, up to `allowance`.
     allowance : float

@@ -5,8 +5,8 @@ functions are represented by their values and gradients at the points. If distan
 L1 norm, the problem separates into one linear program per coordinate j, in the variables gamma_i = g_j(x_i) and
 Gamma_ik = d_k g_j(x_i) (equations (6) and (7) of [1]_):
 
-    maximize   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij) subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and for every
-    edge (i, l) of the graph, D = ||x_i - x_l||_1:
+    maximize   sum_i q_i (s_j(x_i) gamma_i + Gamma_ij)
+    subject to |gamma_i| <= c1,   |Gamma_ik| <= c2,   and, for every edge (i, l) of the graph with D = ||x_i - x_l||_1,
                |gamma_i - gamma_l| <= c2 D                                   unless D >= 2 c1/c2
                |Gamma_ik - Gamma_lk| <= c3 D   for every k                   unless D >= 2 c2/c3
                |gamma_i - gamma_l - <Gamma_i, x_i - x_l>| <= c3 D^2 / 2      unless D >= 4 c2/c3

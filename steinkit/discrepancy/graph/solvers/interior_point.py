@@ -2,7 +2,8 @@
 
 All constraints, including the boxes, are scaled to rows |B x| <= 1:
 
-    maximize b'x   subject to   -1 <= B x <= 1, minimize 1'(z+ + z-)   subject to   B'(z+ - z-) = b,   z+, z- >= 0.
+    maximize b'x             subject to   -1 <= B x <= 1,
+    minimize 1'(z+ + z-)     subject to   B'(z+ - z-) = b,   z+, z- >= 0.
 
 The point x = 0 is strictly feasible. The dual also has a strictly feasible start because the boxes can balance any b.
 With the slacks s+ = 1 - B x and s- = 1 + B x, and weights omega of mean one, the central path is s z = omega mu in
@@ -59,8 +60,8 @@ class Correctors(NamedTuple):
         Largest number of correctors per iteration. A larger value is useful if a factorization costs as much as many
         solves.
     longer_by, times : float
-        Target step length. It is the larger of the current length plus `longer_by` and the current length times
-        `times`, but at most 1.
+        Parameters of the target step length, which is the larger of the current length plus `longer_by` and the current
+        length times `times`, but at most 1.
     lowest, highest : float
         Target interval of the products, in units of sigma mu.
     """

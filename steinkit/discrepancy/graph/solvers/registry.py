@@ -64,11 +64,11 @@ class Solver:
     purpose : str
         One sentence for the documentation.
     module : str
-        Module of this package that implements the solver. It is empty for `auto`.
+        Module of this package that implements the solver, or an empty string for `auto`.
     most_dimensions : float, default inf
         Largest supported dimension.
     backend : str, default ""
-        LP solver that CVXPY calls. It is empty for the default.
+        LP solver that CVXPY calls, or an empty string for the default solver.
     """
 
     name: str

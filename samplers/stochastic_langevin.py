@@ -90,8 +90,8 @@ def sgld(
     Returns
     -------
     Draws
-        Biased draws of all chains. The cost is n per step. With control variates, it is 2 n per step, in addition to
-        the passes over all the data in the search for the mode. With decay, the weight of a draw is the size of the
+        Biased draws of all chains. The cost is n per step. With control variates, the cost is 2 n per step, in addition
+        to the passes over all the data in the search for the mode. With decay, the weight of a draw is the size of the
         step that begins at the draw.
 
     Raises
@@ -180,7 +180,7 @@ def corrected_sgld(
     epsilon : float, default 0.05
         Error allowed at one stage of the austerity test, in [0, 1].
     test : AcceptanceTest, optional
-        Acceptance test that replaces the austerity test with ``epsilon``.
+        Acceptance test that is used instead of the austerity test defined by ``epsilon``.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -204,7 +204,7 @@ def corrected_sgld(
     -------
     Draws
         Draws of all chains. The cost of a step is n for the proposal plus the number of data points read by its test.
-        The attribute `Draws.batch_sizes` reports the latter.
+        The attribute `Draws.batch_sizes` reports the number of data points read by each test.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _take_steps(
     step_cost: int,
     before: int,
 ) -> None:
-    """Advance all chains together; each step has the same cost for all chains."""
+    """Advance all chains together, with the same cost per step for all chains."""
     chains, dim = np.arange(len(states)), states.shape[1]
     gradient = BatchGradient(model, batch, options.seeds, mode)
     noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)

@@ -85,7 +85,7 @@ def require_unmasked(values: Any, what: str) -> None:
     ----------
     values : object
     what : str
-        Name of the values in messages, in the plural.
+        Plural noun for the values, for messages.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def real_numbers(values: Any, what: str, expected: str = "") -> NDArray[np.float
     ----------
     values : array_like
     what : str
-        Name of the values in messages, in the plural.
+        Plural noun for the values, for messages.
     expected : str, optional
         Description of the expected values, for the message.
 
@@ -183,7 +183,7 @@ def number(value: Any, name: str, allowed: Callable[[float], bool], expected: st
 
 
 def batch_within(batch_size: int | None, default: int, size: int) -> int:
-    """Return the batch size, with a default of at most the number of data points."""
+    """Return the batch size. The default is at most the number of data points."""
     if batch_size is None:
         return min(default, size)
     if whole(batch_size, "batch_size", 1) > size:

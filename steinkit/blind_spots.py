@@ -7,8 +7,9 @@ If modes are far apart, the standard deviation of the draws reflects the distanc
 mode appear small. Consider two groups of equal size at a distance D, each with a standard deviation of 1. The unit is
 then about D / 2. If a group has half the correct width, the error is therefore only 1 / D units. A large product
 sd(x_j) sd(s_j), where s is the score, indicates distant modes. This indicator is 1 for a normal distribution and about
-D / 2 for two normal modes. However, the indicator is also large for correlated parameters (the square root of a
-variance inflation factor) and for a funnel (90). Therefore, a caution is issued only if two more conditions hold:
+D / 2 for two normal modes. However, the indicator is also large for correlated parameters, where it is the square root
+of a variance inflation factor, and for a funnel, where it was 90. Therefore, a caution is issued only if two more
+conditions hold:
 
 - the draws have a gap in x_j that is wide compared with the unit and with the spacing of the draws next to the gap, and
   there are enough draws on both sides;

@@ -216,7 +216,7 @@ class ChainDiagnostics(Measurement):
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
     def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the smallest ESS, the limits of ESS, and properties of the chains."""
+        """State the smallest ESS, its limitations, and properties of the chains."""
         question = f"What is its {self.title}?"
         worst = f"The {self.title} of the worst parameter is {compact(self.value)}."
         facts = [] if self.moved is None else [f"{self.moved:.0%} of the draws differ from the previous draw"]

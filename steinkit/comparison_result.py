@@ -48,7 +48,7 @@ _UNKNOWN = (
 
 
 class Standing(NamedTuple):
-    """Rank of a sample by a measure.
+    """Rank of a sample according to a measure.
 
     Parameters
     ----------

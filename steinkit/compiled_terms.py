@@ -40,7 +40,7 @@ class CompiledTerms:
     addresses : ndarray of int, shape (6,)
         Address of the table, followed by the addresses of the functions in the order of the module docstring.
     temperature : float
-        Temperature. The caller divides log likelihoods and their gradients by it.
+        Temperature, by which the caller divides log likelihoods and their gradients.
     kept : tuple
         Objects that must remain alive while the addresses are in use.
     slice_rows : int

@@ -64,7 +64,7 @@ def stochastic_scores(
         If `batch` or `order` is out of range.
     InputError
         If more than half of the variance of a parameter's score is noise, for example because the draws are multimodal
-        or far from their mean. If the fraction exceeds a tenth, a warning is issued.
+        or far from their mean. A warning is issued if the fraction exceeds a tenth.
 
     References
     ----------

@@ -97,7 +97,8 @@ class Curve(Rate, Result):
         The measure, as the median over replicates. The value is NaN if it is undefined or not certified for any
         replicate.
     lower, upper : ndarray, shape (k,)
-        Brackets of `values`, as medians of the bounds of the replicates. For an estimate, they are equal to the values.
+        Brackets of `values`, as medians of the bounds of the replicates. For an estimate, the bounds are equal to the
+        values.
     replicates : ndarray, shape (samples, k)
         The measure of each sample.
     interval : ndarray, shape (k, 2), or None
@@ -282,7 +283,7 @@ def curve(
     progress : bool
         If True, progress is shown on standard error.
     settings : mapping, optional
-        Settings by name, possibly of several measures. ``max_seconds`` applies to all sizes together.
+        Settings by name, which may belong to several measures. ``max_seconds`` applies to all sizes together.
     **changes
         Settings that override `settings`, such as ``tolerance=1e-3``. The measure must support these settings.
 
@@ -370,8 +371,8 @@ def curve(
 def first_draws(sample: Sample, n: float) -> Sample:
     """Return the first n draws of a sample.
 
-    For K chains, these are the first n/K draws of each chain. If K does not divide n, each of the first chains
-    contributes one additional draw.
+    For K chains, the result contains the first n/K draws of each chain. If K does not divide n, each of the first
+    chains contributes one additional draw.
 
     Raises
     ------

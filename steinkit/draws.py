@@ -14,9 +14,9 @@ and are randomly permuted:
 - Draws from nested sampling are sorted by likelihood, and their weights increase or decrease over long stretches of
   draws. Suppose that the weights first increase and then decrease. Draw k is then treated as the k-th point removed
   from N live points. Each removal multiplies the prior volume by a factor of about exp(-1 / N). The logarithm of each
-  factor has a standard deviation of 1 / N and affects all later weights. This adds N^-2 sum_k (sum_(i >= k) p_i
-  dev_i)^2 to the variance of a mean. Since the likelihood increases from draw to draw, the log weight decreases by at
-  most 1 / N per draw. The largest decrease provides an estimate of 1 / N.
+  factor has a standard deviation of 1 / N and affects all later weights. This dependence adds N^-2 sum_k (sum_(i >= k)
+  p_i dev_i)^2 to the variance of a mean. Since the likelihood increases from draw to draw, the log weight decreases by
+  at most 1 / N per draw. The largest decrease provides an estimate of 1 / N.
 - After resampling, a point may recur after other points. The repetitions of each point are merged into one draw
   with their total weight, and Kish's effective sample size accounts for the loss of precision. Repetitions due to
   rejected proposals are consecutive and are not affected.

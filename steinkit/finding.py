@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem in a sample; `str` converts the finding to a clause.
+    """One problem in a sample, which `str` converts to a clause.
 
     Attributes
     ----------
@@ -39,29 +39,31 @@ class Finding:
         of another parameter from its median.
     parameters : tuple of str
         The biased parameter, or the two parameters of a dependence. For a conditional location or scale, the biased
-        parameter is followed by the one in the condition. For a principal axis, these are the parameters with the
-        largest loadings. For the total spread or the tails, these are all parameters.
+        parameter is followed by the one in the condition. For a principal axis, the tuple contains the parameters with
+        the largest loadings. For the total spread or the tails, it contains all parameters.
     direction : str
         Difference between the draws and the target, given the other parameters. Possible values are "too high", "too
         low", "too wide", "too narrow", "correlation too weak", "correlation too strong" and "correlation of wrong
-        sign". For tails, they are "too heavy" and "too light". For a shape, the direction states the region with too
-        many or too few draws, such as "too many draws below -1", and is "wrong" along a principal axis. For a
-        conditional location or scale, it states the difference near the median of the other parameter, such as "too
-        narrow where x2 is near its median".
+        sign". For tails, the possible values are "too heavy" and "too light". For a shape, the direction states the
+        region with too many or too few draws, such as "too many draws below -1", and is "wrong" along a principal axis.
+        For a conditional location or scale, the direction states the difference near the median of the other parameter,
+        such as "too narrow where x2 is near its median".
     z : float
         Strength of the evidence, in standard errors.
     size : float
-        Size of the bias in standard units, or NaN if it is not known. For independent normal parameters, this is the
-        shift in standard deviations, the relative error of a standard deviation, or the error in a correlation. If
+        Size of the bias in standard units, or NaN if it is not known. For independent normal parameters, the size is
+        the shift in standard deviations, the relative error of a standard deviation, or the error in a correlation. If
         parameters are correlated, the size depends on the other parameters: a shift d of x_j alone has the size d / (1
         - R^2), where R^2 is the fraction of the variance of x_j that the others explain, and the size is smaller if the
-        others are shifted with x_j. For other targets, and for a conditional location or scale, the size is the mean of
-        a function that has mean zero under the target. For a shape, it is the approximate fraction of misplaced draws.
+          others are shifted with x_j. For other targets, and for a conditional location or scale, the size is the mean
+          of a function that has mean zero under the target. For a shape, the size is the approximate fraction of
+          misplaced draws.
     source : str
         Name of the test: "moments", "bounded", "sliced" or "invariance". The finding of the invariance test refers to
         the marginal distribution of a parameter. Other findings refer to the distribution given the other parameters.
     explained_by : tuple of str
-        Parameters with shifts that explain this finding. If there are any, the finding is not a separate problem.
+        Parameters with shifts that explain this finding. If there are such parameters, the finding is not a separate
+        problem.
 
     Examples
     --------
@@ -103,7 +105,7 @@ class Finding:
         return f"{self} (z = {standard_errors(self.z)}{kernel})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a JSON document; an unknown size is null.
+        """Return the finding as a JSON document, with null for an unknown size.
 
         Returns
         -------

@@ -272,7 +272,7 @@ class Measurement(Result):
 
     @property
     def claims(self) -> Claim:
-        """Status of the bracket; "estimated" if there is no bracket."""
+        """Status of the bracket, or "estimated" if there is no bracket."""
         return "estimated"
 
     @property

@@ -73,8 +73,8 @@ class Posterior(Target):
 
     Notes
     -----
-    The functions are available as attributes. `check_shapes` validates their results once, before the first score is
-    computed and before the first step of a sampler.
+    The functions are available as attributes. The method `check_shapes` validates the results of the functions once,
+    before the first score is computed and before the first step of a sampler.
 
     Examples
     --------

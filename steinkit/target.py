@@ -72,7 +72,7 @@ class Target:
     Parameters
     ----------
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density at each of n points. By default, it is computed by central differences of
+        Gradient of the log density at each of n points. By default, the gradient is computed by central differences of
         `log_density`. Central differences require about eleven evaluations per parameter and draw, and are accurate to
         eight or more digits for smooth densities. A warning reports the cost and the accuracy once.
     log_density : callable, (n, d) -> (n,), optional
@@ -451,7 +451,7 @@ class Target:
             A few points, spread over the sample.
         rtol : float, default 1e-3
             Largest accepted difference, relative to the maximum of the two absolute values and the median absolute
-            score of the parameter. If these are 0, the difference is relative to 1 / (spread of the points).
+            score of the parameter. If both numbers are 0, the difference is relative to 1 / (spread of the points).
         names : tuple of str, optional
             Names of the parameters in error messages. The default is the names in the target.
 
@@ -498,8 +498,8 @@ class Target:
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
         """Compare scores with the log density at about ten draws on the first call.
 
-        At each draw, the slopes along two random directions are compared. This requires about 220 evaluations of the
-        log density, regardless of the dimension. If a slope differs, `check` compares every parameter.
+        At each draw, the slopes along two random directions are compared. The comparison requires about 220 evaluations
+        of the log density, regardless of the dimension. If a slope differs, `check` compares every parameter.
 
         Parameters
         ----------
@@ -653,7 +653,7 @@ class ScoreCheck:
 
 
 def as_bounds(bounds: ArrayLike, dim: int | None) -> Floats:
-    """Convert bounds to shape (d, 2); a single pair applies to all parameters."""
+    """Convert bounds to shape (d, 2), using a single pair for all parameters."""
     array = real_numbers(bounds, "bounds", "numbers, one (lower, upper) pair per parameter").copy()
     if array.shape == (2,) and dim is not None:
         array = np.tile(array, (dim, 1))

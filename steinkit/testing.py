@@ -236,7 +236,7 @@ class CheckedTarget:
 
 @dataclass(frozen=True, eq=False)
 class SamplerCheck:
-    """Results of running a sampler on several targets; see `check_sampler`.
+    """Results of running a sampler on several targets with `check_sampler`.
 
     Attributes
     ----------

@@ -92,7 +92,7 @@ def alternatives(names: Sequence[str]) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a printable name for a figure; the middle of a long name is omitted."""
+    """Return a printable name for a figure, omitting the middle of a long name."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 

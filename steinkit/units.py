@@ -251,7 +251,7 @@ class Units(Brief):
             return finite_in_units(scores * self.scale, "scores")
 
     def _of_names(self, names: tuple[str, ...]) -> Units:
-        """Reorder these units to match the given names; default names always match."""
+        """Reorder these units to match the given names. Default names always match."""
         if len(names) == len(self.names) and default_names(len(names)) in (names, self.names):
             return replace(self, names=names)
         _require_names(self.names, names)

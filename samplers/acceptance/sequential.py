@@ -314,13 +314,13 @@ class AusterityTest(SequentialTest):
     ----------
     epsilon : float, default 0.05
         Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. With the value
-        0, the test reads all the data in one stage and is exact. With values of 1/2 and above, it decides in the first
-        stage.
+        0, the test reads all the data in one stage and is exact. With values of 1/2 and above, the test decides in the
+        first stage.
     batch_size : int, optional
         Number of data points m added per stage. The default is min(500, N).
     alpha : float, default 0.5
-        Exponent of the thresholds, in [1/2, 1]. At 1/2 the thresholds are constant, and at 1 they are larger in the
-        early stages.
+        Exponent of the thresholds, in [1/2, 1]. With 1/2, the thresholds are constant, and with 1, they are larger in
+        the early stages.
 
     Raises
     ------

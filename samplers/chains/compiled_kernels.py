@@ -124,9 +124,9 @@ class Machine(NamedTuple):
     scale : ndarray, shape (d,)
         Standard deviation of a random walk.
     rule : Rule
-        Acceptance test, as in `steinkit.samplers.acceptance.rules`.
+        Acceptance test, as defined in `steinkit.samplers.acceptance.rules`.
     test_walk, gradient_walk : Walk
-        Positions of the chain in its random orders, as in `steinkit.samplers.chains.readers`.
+        Positions of the chain in its random orders, as defined in `steinkit.samplers.chains.readers`.
     digits : ndarray of uint32, shape (2, TOGETHER)
         Buffer for `random_order_kernels.next_rows`.
     """

@@ -3,8 +3,8 @@
 emcee stores a chain with shape (steps, walkers, d), and each walker is treated as a chain. In equilibrium, the walkers
 at each step are independent draws (Goodman and Weare 2010, section 2). Different steps are dependent because each
 walker moves along the line through another walker. Effective sample sizes are computed as if walkers were independent
-chains. The resulting sizes are conservative. In an experiment with 60 ensembles of 2000 steps, they were 70 to 80% of
-the values computed from the variance of the mean. The targets were Gaussian distributions in 2, 5 and 10 dimensions
+chains. The resulting sizes are conservative. In an experiment with 60 ensembles of 2000 steps, the sizes were 70 to 80%
+of the values computed from the variance of the mean. The targets were Gaussian distributions in 2, 5 and 10 dimensions
 with 8, 32 and 24 walkers. The spread of the whole ensemble may change slowly even if each walker mixes well. For
 example, an ensemble that starts with a very small spread remains too narrow for a long time.
 
@@ -57,8 +57,8 @@ def from_emcee(
     names : sequence of str, optional
         Names of the d coordinates. The default is the sampler's `parameter_names`.
     score : callable, (n, d) -> (n, d), optional
-        Gradient of the log density. By default, it is computed by central differences, with about eleven evaluations
-        per draw and coordinate, or more if the log density is not smooth.
+        Gradient of the log density. By default, the gradient is computed by central differences, with about eleven
+        evaluations per draw and coordinate, or more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
         Bounds of the support. Bounds are required if the log density is -inf next to the draws.
     label : str

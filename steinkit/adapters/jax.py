@@ -450,8 +450,8 @@ def from_blackjax(
     Parameters
     ----------
     logdensity : callable, pytree -> scalar, or None
-        Log density of the sampler. If it is None, the scores are the gradients in the states, and the target is known
-        only at the draws.
+        Log density of the sampler. If the log density is None, the scores are the gradients in the states, and the
+        target is known only at the draws.
     states : states of a BlackJAX sampler, stacked over draws, or their positions
         States from `jax.lax.scan` or `blackjax.util.run_inference_algorithm`.
     dims : {("draw",), ("chain", "draw"), ("draw", "chain")}

@@ -360,9 +360,9 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     stored : ndarray, shape (n, d), or None
         Stored gradients. If None, nothing is compared.
     remedy : str, optional
-        Instruction for the error message. If it is given, the gradients must agree at all draws up to the rounding
-        differences between compilers. If it is empty, the gradients must agree approximately for the majority of the
-        draws, in single or double precision.
+        Instruction for the error message. If a remedy is given, the gradients must agree at all draws up to the
+        rounding differences between compilers. If the remedy is empty, the gradients must agree approximately for the
+        majority of the draws, in single or double precision.
 
     Raises
     ------

@@ -58,8 +58,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     model : pymc.Model
         Model with continuous free variables. The current values of `pymc.Data` containers are used.
     draws : InferenceData, DataTree, Dataset, or dict of arrays
-        Result of `pymc.sample`, with draws of the variables under their own names, and not of the transformed
-        variables.
+        Result of `pymc.sample`. The draws are those of the variables in the model, not of the transformed variables.
     approximation : pymc.MeanField or pymc.FullRank, optional
         Result of `pymc.fit` that generated the draws. The sample then contains the log density of the approximation,
         and `verdict` computes the Pareto k.
@@ -561,9 +560,9 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     Target
         The target of `from_pymc`, if the model is given.
     Sample
-        Stored draws, with stored gradients as scores, and with the names of `from_pymc`. Without the model, a
-        coordinate of an interval is named ``unconstrained p``, because the interval may be open on one side. If the
-        trace does not identify the variables, as for Stan models, the names assigned by nutpie are used.
+        Stored draws, with stored gradients as scores, and with the coordinate names used by `from_pymc`. Without the
+        model, a coordinate of an interval is named ``unconstrained p``, because the interval may be open on one side.
+        If the trace does not identify the variables, as for Stan models, the names assigned by nutpie are used.
 
     Raises
     ------

@@ -280,8 +280,8 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     fit : stan.fit.Fit
         Result of a sampler with gradients. Warm-up draws, transformed parameters and generated quantities are ignored.
     model : stan.model.Model, optional
-        The model of the fit (`stan.build`). Without it, the target is known only at the draws, which is sufficient for
-        a verdict.
+        The model of the fit (`stan.build`). Without the model, the target is known only at the draws, which is
+        sufficient for a verdict.
 
     Returns
     -------
@@ -406,7 +406,7 @@ def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     Parameters
     ----------
     files : path or sequence of paths
-        Diagnostic files of a sampler, one per chain, or a pattern.
+        Diagnostic files of a sampler, with one file per chain, or a file name pattern.
 
     Returns
     -------

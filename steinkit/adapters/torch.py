@@ -41,8 +41,8 @@ def from_torch(
     ----------
     log_density : callable, or distribution of torch.distributions
         Function that returns the log density, up to a constant, of a point with the structure of one draw, or n values
-        for n points. If both interpretations are possible, it is treated as a function of one point. The function is
-        evaluated in double precision on the device of the draws.
+        for n points. If both interpretations are possible, the function is treated as a function of one point. The
+        function is evaluated in double precision on the device of the draws.
     draws : tensor, or dict of str to tensor
         A tensor of shape (n,), (n, d) or (chains, n, d), or one tensor per parameter of shape (n, *shape), as returned
         by Pyro's `get_samples`.

@@ -349,9 +349,9 @@ def deliver(
         Options of the command. See `output_options`.
     document : dict
     text : callable
-        Function that returns the text, called if the text is printed.
+        Function that returns the text. The function is called only if the text is printed.
     notes : iterable of str
-        Warnings. They are printed last, even if a file cannot be written.
+        Warnings. The warnings are printed last, even if a file cannot be written.
     result : Result, optional
         Result that is saved with the JSON file, for ``steinkit report``. The option ``--plot`` draws its figure.
     """

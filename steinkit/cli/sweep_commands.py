@@ -61,10 +61,9 @@ def sweep(
         seeds = 50                        # 0 to 49; or a list of seeds
         measures = ["graph", "ess"]
         tolerance = 1e-2
-    \f
-    Paths in CONFIG.toml are relative to the folder that contains CONFIG.toml. Any Python files named in CONFIG.toml are
-    run. A Python file can define a target, or a sampler as a function (target, *, seed, **options) that returns an
-    array of shape (draws, coordinates). With start = "normal", each seed starts from a standard normal draw. The [run]
+    \f Paths in CONFIG.toml are relative to the folder that contains CONFIG.toml. Any Python files named in CONFIG.toml
+    are run. A Python file can define a target, or a sampler as a function (target, *, seed, **options) that returns an
+    array of shape (draws, coordinates). With start = "normal", each chain starts from a standard normal draw. The [run]
     table also accepts max_seconds, label, and options of the measures, such as units, dilation and solver.
 
     Every finished cell is committed to FILE. After an interrupt, the same command with the same FILE resumes the sweep

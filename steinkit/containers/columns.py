@@ -154,7 +154,7 @@ def lay_out(
     selection : Selection
     meanings : dict of str to str, optional
         Columns that are not coordinates. The values are the corresponding attributes of `Sample`, or "" for columns to
-        ignore. The default is the reserved names and the columns that samplers add.
+        ignore. By default, the reserved names and the columns that samplers add are used.
     ignored : collection of str, optional
         Additional columns that are ignored unless they are selected.
     kind : str, optional

@@ -317,7 +317,8 @@ def _dims_by_shapes(
 def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
     """Raise InputError if arrays appear to have the leading axes (chains, draws).
 
-    This is the case if all arrays have the same first two axes and the second axis is longer than the first.
+    The axes appear to be (chains, draws) if all arrays have the same first two axes and the second axis is longer than
+    the first.
     """
     first, *others = {array.shape[:2] for array in arrays.values()}
     if others or len(first) < 2:
@@ -334,8 +335,8 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
 def require_chains_lead(array: NDArray[Any], what: str) -> None:
     """Warn about arrays with more chains than draws.
 
-    Raises InputError if neighbors along the chain axis are correlated. Otherwise, emcee arrays of shape (steps,
-    walkers, d) would be read with one chain per step.
+    Raises InputError if neighbors along the chain axis are correlated. Without this check, emcee arrays of shape
+    (steps, walkers, d) would be read with one chain per step.
     """
     chains, draws = array.shape[:2]
     if chains <= draws:

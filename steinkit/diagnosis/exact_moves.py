@@ -14,8 +14,8 @@ e is randomized for each draw.
 
 **Random-scale Metropolis moves** propose x + h v xi, where xi ~ N(0, 1), v is a random coordinate axis or principal
 axis scaled to the spread of the draws, and h is a log-uniform scale. These moves need only the log density, and their
-scales vary by a factor of 100. They can therefore cross edges of the support and reach both the narrow and the wide
-part of a funnel.
+scales vary by a factor of 100. The moves can therefore cross edges of the support and reach both the narrow and the
+wide part of a funnel.
 
 **Group-scale moves** are designed for hierarchical models, where a coordinate t, such as the logarithm of a standard
 deviation, determines the scale of a group of coordinates a. These moves change t and the scale of the group together,

@@ -159,7 +159,7 @@ def _explains(moment: Finding, shape: Finding) -> bool:
 
 
 def _is_of_several(each: Finding) -> bool:
-    """Return True for the spread along an axis, the joint spread and the joint tails."""
+    """Return True for findings about the scale or the tails of several parameters."""
     return each.kind in (Kind.SCALE, Kind.TAILS) and len(each.parameters) > 1
 
 
@@ -351,7 +351,7 @@ def shape_findings(
     limits : ndarray, shape (d, 2), optional
         Bounds of the support, in raw units.
     at_most : mapping
-        Largest p-values of "bounded" and "sliced", corrected for all features and directions.
+        Largest p-values for the tests "bounded" and "sliced", corrected for all features and directions.
     """
     names, directions = units.names, len(sliced.z)
     features = [each for each in bounded.largest if each.p <= at_most["bounded"]]

@@ -39,7 +39,7 @@ class ImportanceWeights:
     names : tuple of str
         Names of the d parameters.
     pareto_k : float
-        Estimated shape of the tail of the importance ratios. It is minus infinity if all ratios are equal.
+        Estimated shape of the tail of the importance ratios, or minus infinity if all ratios are equal.
     weights : ndarray, shape (n,)
         Smoothed weights, with sum one.
     mean, sd : ndarray, shape (d,)

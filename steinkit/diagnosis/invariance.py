@@ -204,8 +204,8 @@ def invariance_test(
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
         Draws in the order in which they were generated.
     target : Target
-        A target with a log density or a score function. Without a log density, its changes are computed by integrating
-        the score along the moves.
+        A target with a log density or a score function. Without a log density, changes in the log density are computed
+        by integrating the score along the moves.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor.
     bounds : array_like, shape (d, 2) or (2,), optional
@@ -447,7 +447,7 @@ class _Functions:
         return np.vstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
-        """Return the finding for the k-th function; z > 0 if its mean increased."""
+        """Return the finding for the k-th function, with z > 0 if its mean increased."""
         dim, pairs = len(self.centre), len(self.first)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE

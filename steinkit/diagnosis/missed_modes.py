@@ -36,7 +36,7 @@ class MissedMode:
     place : dict of str to float
         The draw of that chain with the largest density.
     draws, of : int
-        Number of that chain's draws in missed modes, and number of its draws that were compared.
+        Number of draws of that chain that lie in missed modes, and number of its draws that were compared.
     """
 
     chain: int

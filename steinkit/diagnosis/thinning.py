@@ -74,17 +74,16 @@ def thin(
         Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
-        the draws ("own"), 1 as in the paper ("raw"), or a scale for each coordinate, as an array or by name,
-        ``{"scale": {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not
-        represented.
+        the draws ("own"), 1 as in [1]_ ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
+        {...}}``. In raw units, coordinates with scales very different from the kernel's scale are not represented.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
-        Weight of locations and spreads relative to the kernel. The value 0 gives the algorithm of the paper. In 39
-        tests on thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept
-        at least 0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the
-        weight 0, they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein
-        discrepancy is about 6% larger than with 0.
+        Weight of locations and spreads relative to the kernel. The value 0 gives the algorithm in [1]_. In 39 tests on
+        thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept at least
+        0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the weight 0,
+        they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein discrepancy is
+        about 6% larger than with 0.
     max_seconds : float, optional
         Time limit in seconds.
 

@@ -144,7 +144,7 @@ def verdict(
     Notes
     -----
     The verdict cannot detect errors in the joint dependence of three or more coordinates, or modes and regions that no
-    draw visited. Without a log density, it cannot detect biased mode weights.
+    draw visited. Without a log density, the verdict cannot detect biased mode weights.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def _score_tests(
     standardised : Draws
         The draws in standard units.
     effective : float
-        Effective number of draws; see `Verdict.effective_draws`.
+        Effective number of draws, as defined in `Verdict.effective_draws`.
     p_values : dict
         The p-value of each test by name, or None for the kernel test.
     """
@@ -362,8 +362,9 @@ def _bias(
 ) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning that explains why they are missing.
 
-    If there are several modes, the estimates within the modes are combined. `rng` is given only for rejected draws,
-    because a short exact run is performed only for them, and only if the log density can be evaluated quickly.
+    If there are several modes, the estimates within the modes are combined. The argument `rng` is given only for
+    rejected draws because a short exact run is performed only for these draws, and only if the log density can be
+    evaluated quickly.
     """
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow

@@ -135,7 +135,7 @@ class Verdict(Result):
     effective_draws : float
         Number of draws divided by the autocorrelation time of the functions that the tests use. If division by the
         autocorrelation time of the slowest mixing direction yields fewer than thirty, that number is used. For weighted
-        draws, this is Kish's effective sample size.
+        draws, this number is Kish's effective sample size.
     enough_draws : bool
         True if there are at least a hundred effective draws. With fewer effective draws, exact samples would be
         rejected too often.
@@ -146,11 +146,11 @@ class Verdict(Result):
     bfmi : float or None
         Smallest energy Bayesian fraction of missing information of the chains, or None if the sample has no energies.
     findings : tuple of Finding
-        Problems of rejected draws, in descending order of evidence. Empty if only the kernel test, the joint test of
-        all pairs or the test of mode weights rejects the draws.
+        Problems of rejected draws, in descending order of evidence. The tuple is empty if only the kernel test, the
+        joint test of all pairs or the test of mode weights rejects the draws.
     burn_in : float or None
         p-value of the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
-        all tests except the kernel test. None otherwise, and for weighted draws and bounded supports.
+        all tests except the kernel test. The value is None otherwise, and for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.
     p_matters : float or None
@@ -168,8 +168,7 @@ class Verdict(Result):
         Estimated biases of means and standard deviations. None if there are fewer draws than coordinates, or if the
         scores have the opposite sign.
     importance : ImportanceWeights or None
-        Pareto-smoothed importance weights. None if the log density of the approximation is not given; see
-        `Sample.log_q`.
+        Pareto-smoothed importance weights. None if the log density of the approximation (`Sample.log_q`) is not given.
     draws : int
         Number of draws.
     score_noise : float or None
@@ -256,8 +255,8 @@ class Verdict(Result):
     def is_tested(self) -> bool:
         """True if a test other than the mode weight test was run.
 
-        False if the support has an edge that no bound describes and the log density is too slow for the invariance
-        test.
+        The value is False if the support has an edge that no bound describes and the log density is too slow for the
+        invariance test.
         """
         return any(each.share > 0.0 for each in self.tests if each.name != "modes")
 

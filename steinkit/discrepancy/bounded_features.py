@@ -19,8 +19,8 @@ There are 2 d features of the first two kinds and 2 d (d - 1) features of the ot
 these features are computed as matrix products. Computing autocorrelation times takes longer. These times are computed
 only for features that may have the largest |z|. The other features would have a smaller |z| even with the median
 autocorrelation time of their kind. All pairs are tested in every dimension. If pairs were selected on one half of the
-draws, every z would be smaller by a factor of sqrt(2). This would reduce the power more than the Bonferroni correction
-for all pairs does.
+draws, every z would be smaller by a factor of sqrt(2). Such a selection would reduce the power more than the Bonferroni
+correction for all pairs does.
 
 **All pairs together.** Many small errors may be detectable only together. By Stein's identity, E (x_i - m_i) s_j = 0
 for draws from the target if i != j and x_j has no bounds. An error in one pair is detectable in the mean M_ij of this

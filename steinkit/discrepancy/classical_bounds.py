@@ -1,8 +1,8 @@
 """Proved bounds for the classical program from the result of a cone solver.
 
-**Lower bound.** Any function in the class proves a lower bound. The function is integrated from gap to gap. Given an
-initial slope and value, the scaled bends u and turns v in any solver result *define* gamma and Gamma by the equations
-of `classical_program`,
+**Lower bound.** Any function in the class proves a lower bound. The function is integrated gap by gap. Given an initial
+slope and value, the scaled bends u and turns v in any solver result *define* gamma and Gamma by the equations of
+`classical_program`,
 
     Gamma' = Gamma + c3 h v,      gamma' = gamma + h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u.
 

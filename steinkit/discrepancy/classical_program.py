@@ -60,7 +60,7 @@ class ClassicalProgram:
 
     @property
     def reach(self) -> float:
-        """Length of the shortest gap between two points that imposes no constraint."""
+        """Smallest length of gaps between two points that impose no constraint."""
         c = self.factors
         return max(4.0 * c.gradient / c.smoothness, 2.0 * c.value / c.gradient + 3.0 * c.gradient / c.smoothness)
 

@@ -339,10 +339,11 @@ class MomentSteinDiscrepancy(Measurement):
     mean : ndarray, shape (k,)
         Mean of each feature over the draws. The means are zero under the target.
     z : ndarray, shape (k,)
-        Mean divided by its standard error. For spreads and tails, which are skewed, it includes Hall's correction.
+        Mean divided by its standard error. For spreads and tails, which are skewed, the z-score includes Hall's
+        correction.
     autocorrelation_time : ndarray, shape (k,)
-        Integrated autocorrelation time of each feature. For weighted draws, it is relative to independent draws with
-        the same weights.
+        Integrated autocorrelation time of each feature. For weighted draws, the time is relative to independent draws
+        with the same weights.
     p : float
         p-value of all moments, with Bonferroni's correction within each of the three groups. Each group has a third of
         the level.
@@ -397,12 +398,12 @@ class MomentSteinDiscrepancy(Measurement):
 
     @property
     def lower(self) -> float:
-        """Copy of `value`; the estimate has no bracket."""
+        """Equal to `value` because the estimate has no bracket."""
         return self.value
 
     @property
     def upper(self) -> float:
-        """Copy of `value`; the estimate has no bracket."""
+        """Equal to `value` because the estimate has no bracket."""
         return self.value
 
     @property

@@ -321,9 +321,9 @@ def sliced_stein_discrepancy(
 
     The Stein functions depend on one coordinate at a time.
 
-    The discrepancy is a lower bound on Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, it
-    does not saturate in high dimensions. The sliced discrepancy decreases as n^(-1/2) with the number n of draws. The
-    running time is linear in the number of draws and in the number of coordinates.
+    The discrepancy is a lower bound on Gorham and Mackey's Stein discrepancy. Unlike the graph Stein discrepancy, the
+    sliced discrepancy does not saturate in high dimensions. The sliced discrepancy decreases as n^(-1/2) with the
+    number n of draws. The running time is linear in the number of draws and in the number of coordinates.
 
     Parameters
     ----------
@@ -359,8 +359,9 @@ def sliced_stein_discrepancy(
 
     Notes
     -----
-    Dependence between coordinates affects the discrepancy only through the score. Two samples with the same draws of
-    each coordinate, paired differently, can have similar values. Modes that no draw visited are not detected.
+    Dependence between coordinates affects the discrepancy only through the score. Two samples can have similar values
+    if they contain the same draws of each coordinate in different combinations. Modes that no draw visited are not
+    detected.
 
     References
     ----------

@@ -153,7 +153,7 @@ class LargeSlice:
     name : str
     z : float
     direction : ndarray, shape (d,)
-        Vector v in standard units. For a principal axis, it is computed from the first half of the draws.
+        Vector v in standard units. For a principal axis, the vector is computed from the first half of the draws.
     """
 
     name: str
@@ -297,7 +297,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
 
 
 def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
-    """Return h for each of the k directions at each of the n draws.
+    """Return the test functions h of the k directions at each of the n draws.
 
     The directions of the first half are also returned as an array of shape (k, d).
     """

@@ -11,7 +11,7 @@ linear programming duality,
 
 Therefore, the certified discrepancy of any q is an upper bound. Any feasible y gives a lower bound because, under every
 reweighting, the mean of the test function h is at least the mean of the smallest h_i with weights w_i. Without limits
-w_i, this is the minimum of h.
+w_i, the bound is the minimum of h.
 
 There is one program per coordinate, defined either by the graph or by a chain. Moments are functions F_k with mean zero
 under the target. The moments contribute sum_k |sum_i q_i F_ki|, which is a program with the boxes |x_k| <= 1 and no
@@ -53,7 +53,7 @@ class Solved:
     g : ndarray, shape (n, d)
         Values of the optimal Stein function.
     h : ndarray, shape (n,)
-        Values of its test function, with a mean of at least `lower` under all weights.
+        Values of the test function of `g`, with a mean of at least `lower` under all weights.
     solver : str
     """
 
@@ -77,7 +77,7 @@ class WeightsProgram:
     Attributes
     ----------
     programs : list of SteinProgram
-        Either one program, or one-dimensional programs. Their weights are not used.
+        Either a single program or several one-dimensional programs. Their weights are not used.
     moments : ndarray, shape (m, n)
     shares : ndarray, shape (n,)
         Weights of the given sample, with sum one.

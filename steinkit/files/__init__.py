@@ -74,8 +74,9 @@ def read_sample(
         ``chains/run_1.txt``, selects all the chains. The chain labels in the files are kept if they are distinct.
         Otherwise, chains are numbered from 0. Gzip files, and zip files that contain a single table, are decompressed.
     format : {"csv", "npz", "npy", "stan", "netcdf", "hdf5", "zarr"}, optional
-        Format of the file. By default, it is determined by the suffix .npz, .npy, .zarr, .nc or .netcdf, and otherwise
-        by the content. Text may be a CSV table, a Stan CSV file, a CODA chain, or a chain file of another program.
+        Format of the file. By default, the format is determined by the suffix .npz, .npy, .zarr, .nc or .netcdf, and
+        otherwise by the content. Text may be a CSV table, a Stan CSV file, a CODA chain, or a chain file of another
+        program.
     columns : sequence of str, optional
         Coordinates to read, in this order. ``"theta"`` selects all entries of theta. By default, all coordinates are
         read.
@@ -193,8 +194,8 @@ def write_sample(
     destination : path, "-" or open file
         ``"-"`` denotes standard output.
     format : {"csv", "npz", "npy", "netcdf"}, optional
-        Format of the file. By default, it is determined by the suffix, as in `read_sample`. The default for a stream
-        without a suffix is CSV. Files are compressed with gzip if their names end in .gz.
+        Format of the file. By default, the format is determined by the suffix, as in `read_sample`. The default for a
+        stream without a suffix is CSV. Files are compressed with gzip if their names end in .gz.
 
     Raises
     ------

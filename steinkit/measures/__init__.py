@@ -236,7 +236,7 @@ def take_measure(
         Target distribution. A target is not required for "ess" or, except for "wasserstein", if the sample stores
         scores.
     settings : mapping, optional
-        Settings by name, possibly of several measures.
+        Settings by name, which may belong to several measures.
     **changes
         Settings that replace those of `settings`.
 

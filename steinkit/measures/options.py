@@ -205,8 +205,8 @@ class Measure:
     has_plot : bool
         True if `steinkit.plots.plot` draws its results.
     refuses : mapping of str to str
-        Settings of other measures that contradict this one, with the reasons. If a measure requires scores and has no
-        option "operator", it refuses an operator.
+        Settings of other measures that this measure rejects because they contradict it, with the reasons. A measure
+        that requires scores and has no option "operator" also rejects an operator.
     """
 
     name: str

@@ -200,8 +200,8 @@ def score_sample(
     settings : mapping
         Settings by name. "max_seconds" applies to the measures, the references and the verdict together.
     exact : int or LongRun
-        Number of independent samples to measure, each with the effective size of the sample. Alternatively, a run that
-        is divided into blocks of this size.
+        Number of independent samples to measure, each with the effective size of the sample. Alternatively, a long run,
+        which is divided into blocks of this size.
     judging : Judging, optional
         Options of the verdict. By default, there is no verdict.
     rng : int, numpy.random.Generator or None

@@ -242,7 +242,7 @@ def _mark(ax: Axes, x: float, row: SettingSummary, color: str) -> None:
 
 
 def _curve(ax: Axes, x: np.ndarray, rows: Sequence[SettingSummary], style: dict[str, Any]) -> None:
-    """Draw medians with bars and bands.
+    """Draw medians with brackets as bars and intervals as bands.
 
     Crosses at the edge of the plot mark infinite medians, which are due to failed cells.
     """

@@ -49,8 +49,8 @@ def slice_function(
     direction : int, optional
         Index of the slice. The default is the slice that contributes most.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples. See `steinkit.plots.draws`. If it has values per coordinate, the value of
-        this slice is used.
+        Source of the values of exact samples. See `steinkit.plots.draws`. If the source has values per coordinate, the
+        value of this slice is used.
     legend : bool
         If True, a legend is added below the axis.
 

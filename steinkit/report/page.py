@@ -68,7 +68,8 @@ def write_report(
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
         Target of the scores, for the contours of its density. The target is required if it is defined by your own code.
-        If it is a string ``path.py:attribute``, the file is executed. Built-in targets are identified from the source.
+        If the target is a string ``path.py:attribute``, the file is executed. Built-in targets are identified from the
+        source.
 
     Raises
     ------

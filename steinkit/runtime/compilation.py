@@ -1,8 +1,8 @@
 """Compiled kernels, with a cache and a plain Python fallback.
 
 Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, the code is stored in the module's
-``__pycache__`` folder if it is writable, and otherwise in the user's cache folder. A kernel is recompiled if its source
-file has changed.
+``__pycache__`` folder if this folder is writable, and otherwise in the user's cache folder. A kernel is recompiled if
+its source file has changed.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than all other
 work. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run as plain

@@ -75,7 +75,7 @@ class SettingSummary(Record):
         Median over all cells. Failed cells count as the worst possible value. NaN if there are no cells.
     interval : tuple of two floats, or None
         Percentile bootstrap interval of the median over the seeds, extended by the certified brackets. None if there
-        are fewer than two cells. With fewer than six cells, its coverage is below 95%.
+        are fewer than two cells. With fewer than six cells, the coverage is below 95%.
     lower, upper : float
         Medians of the certified lower and upper bounds, which reflect the uncertainty due to the solver.
     cost_per_draw : float or None
@@ -327,8 +327,8 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
     measures : sequence of str
         Names of the measures, in order of preference.
     wanted : int, optional
-        Number of settings that must have a finite median loss. If it is given, cells with unranked values count as
-        failed.
+        Number of settings that must have a finite median loss. If this number is given, cells with unranked values
+        count as failed.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
     target : Target
         The target.
     files : sequence of Path
-        Files that define the target; their contents are part of the hash.
+        Files that define the target. The contents of these files are part of the hash.
 
     Notes
     -----

@@ -228,7 +228,7 @@ class SweepResult(_Chosen):
     def leading(self) -> str | None:
         """Measure that determines the choice, or None if no setting was chosen.
 
-        This is the first discrepancy or, if there are no discrepancies, the first measure.
+        The leading measure is the first discrepancy or, if there are no discrepancies, the first measure.
         """
         return min(self.criteria, key=lambda name: not find_measure(name).smaller_is_better, default=None)
 
@@ -463,7 +463,7 @@ def read_sweep(file: str | os.PathLike[str]) -> SweepResult:
     Parameters
     ----------
     file : path
-        The argument ``file`` of the sweep.
+        File that was passed to the sweep as the argument ``file``.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Sweeps over a grid of sampler settings and several seeds.
 
 A cell consists of the chain for one setting and one seed, and the measures of this chain. A cell depends only on its
-setting, its seed, the target, the sampler, and the measures with their options. In particular, it does not depend on
-other cells or the order of computation. Sweeps can therefore be interrupted, resumed, and distributed over processes
+setting, its seed, the target, the sampler, and the measures with their options. In particular, a cell does not depend
+on other cells or the order of computation. Sweeps can therefore be interrupted, resumed, and distributed over processes
 and machines.
 """
 
@@ -85,14 +85,14 @@ def sweep(
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
-        Options that are the same for all settings, such as draws. With ``start="normal"``, each chain starts at a draw
-        from the standard normal distribution that depends on its seed.
+        Options that are the same for all settings, such as ``draws``. With ``start="normal"``, each chain starts at a
+        draw from the standard normal distribution that depends on its seed.
     seeds : int or sequence of int
         Seeds of the chains of every setting. An integer n stands for the seeds 0, ..., n - 1.
     measures : sequence of str, optional
         Measures accepted by `steinkit score --measure`. Racing and the choice use the first measure that can order the
-        settings. By default, these are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions, and
-        "ess". The bias is not used if its estimates are not reliable, for example if the draws are multimodal.
+        settings. By default, the measures are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions,
+        and "ess". The bias is not used if its estimates are not reliable, for example if the draws are multimodal.
     budgets : sequence of int, optional
         Largest costs of a chain, in likelihood evaluations at individual data points. Every setting is run and compared
         at each of these budgets. A chain with a smaller budget is the beginning of the chain with a larger one. The
@@ -122,7 +122,7 @@ def sweep(
         such as a change in a module or data file that a sampler reads.
     **measure_settings
         Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells use
-        the same units. By default, these are the standard deviations of draws from the target. If the target has no
+        the same units. By default, the units are the standard deviations of draws from the target. If the target has no
         sampler, a few settings are run, and the units are the standard deviations of the chain with scales that agree
         best with the scores.
 

@@ -37,8 +37,8 @@ class SweptSampler:
     name : str
         Name of the sampler, ``path.py:function``, or the qualified name of a function.
     code : str, optional
-        Hash of a user's function (`code_identity`). None if the function cannot be identified, and empty for a built-in
-        sampler.
+        Hash of a user's function (`code_identity`). The hash is None if the function cannot be identified, and empty
+        for a built-in sampler.
     function : callable
         The function that runs the sampler.
     known : frozenset of str, optional

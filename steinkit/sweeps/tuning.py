@@ -83,7 +83,7 @@ def tune(
     seeds : int or sequence of int
         Seeds of the chains of every setting, as for `sweep`.
     measures : sequence of str
-        Measures in order of preference. Each rung uses the first one that can order its settings.
+        Measures in order of preference. Each rung uses the first measure that can order its settings.
     target_options : mapping, optional
         Options of a target given by its name.
     file : path, optional

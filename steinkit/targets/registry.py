@@ -294,8 +294,8 @@ def load_target(reference: str) -> Target:
     ----------
     reference : str
         ``path.py:attribute``. The attribute can be a `Target`, a PyMC model, a NumPyro model without arguments, or a
-        Stan model with the methods of BridgeStan. It can also be a function without parameters that returns one of
-        these, or a score function of one parameter, (n, d) -> (n, d).
+        Stan model with the methods of BridgeStan. The attribute can also be a function without parameters that returns
+        such an object, or a score function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------
@@ -335,8 +335,8 @@ def load_target_or_model(reference: str) -> Target | Model:
     ----------
     reference : str
         ``path.py:attribute``. The attribute can be a `Target`, a PyMC model, a NumPyro model without arguments, or a
-        Stan model with the methods of BridgeStan. It can also be a function without parameters that returns one of
-        these, or a score function of one parameter, (n, d) -> (n, d).
+        Stan model with the methods of BridgeStan. The attribute can also be a function without parameters that returns
+        such an object, or a score function of one parameter, (n, d) -> (n, d).
 
     Returns
     -------

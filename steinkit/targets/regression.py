@@ -86,7 +86,7 @@ class LinearModel(PosteriorFamily):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """Convert N responses to an array; raise UsageError if they are invalid."""
+        """Convert N responses to an array, or raise UsageError if they are invalid."""
         values = as_finite(responses, "responses")
         if values.shape != (n,):
             raise UsageError(f"`responses` must have shape ({n},), one per row of features; got {values.shape}")
@@ -257,7 +257,7 @@ class LogisticRegression(LinearModel):
 
     @staticmethod
     def _as_responses(responses: ArrayLike, n: int) -> Floats:
-        """Convert responses to -1 and +1; raise UsageError if they are not binary."""
+        """Convert responses to -1 and +1, or raise UsageError if they are not binary."""
         require_unmasked(responses, "responses")
         values = np.asarray(responses)
         if values.dtype.kind == "b":

@@ -156,7 +156,7 @@ def bias_of(
     slowest : float, optional
         Value of `Draws.of_slowest_change` for the draws in standard units, if it is available.
     drift : Drift, optional
-        Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If it is not given,
+        Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If no drift is given,
         the method "auto" measures the drift if the target has a log density.
     unusable : str
         Reason why no estimate is reliable, or an empty string (default).

@@ -7,7 +7,7 @@ Z is the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
-where s is the logistic function. This is Bennett's acceptance ratio method, the bridge estimator with the smallest
+where s is the logistic function. This estimate is Bennett's acceptance ratio, the bridge estimator with the smallest
 variance. To compute s_1, the number of draws is divided by the autocorrelation time of the terms on the left-hand side.
 The terms on both sides are bounded, so their relative variances can be estimated reliably even if the overlap of p and
 q is small. The sum of the relative variances is the relative variance of Z. The proposal q is a t distribution with

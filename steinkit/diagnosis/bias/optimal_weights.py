@@ -8,7 +8,7 @@ is the largest mean of
     phi(z_j) (C t)_j / C_jj + phi'(z_j),
 
 where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
-the marginal distribution of z_j. With t_j instead, slices of strongly dependent coordinates would be noisy. If
+the marginal distribution of z_j. If t_j were used instead, slices of strongly dependent coordinates would be noisy. If
 coordinate k has bounds, C_jk is replaced by 0 for k != j because the vector field must vanish at the bounds. The
 moments are the features of the entropy weights (`stein_regression`), divided by their mean absolute values.
 """
@@ -68,7 +68,7 @@ class OptimalWeights(Result):
     effective_size : float
         Kish's effective sample size of the weights.
     max_weight : float or None
-        Largest allowed weight of a draw, or None without a limit.
+        Largest allowed weight of a draw, or None if the weights are not limited.
     test_function : ndarray, shape (n,)
         Values at the draws of a test function with mean zero under the target. The mean of this function is at least
         `lower` under all allowed weights, which proves the lower bound.
@@ -285,9 +285,9 @@ def optimal_weights(
 
     Notes
     -----
-    The weights correct the shape of marginal distributions, including quantiles. They also reduce the sampling error of
-    exact draws, because they are a quadrature rule. The effective size is usually about half of the number of draws.
-    Weights cannot replace missing draws. The scores do not determine the weights of separate modes; see `repair` and
+    The weights correct the shape of marginal distributions, including quantiles. As a quadrature rule, the weights also
+    reduce the sampling error of exact draws. The effective size is usually about half of the number of draws. Weights
+    cannot replace missing draws. The scores do not determine the weights of separate modes; see `repair` and
     `mode_weights`.
 
     References

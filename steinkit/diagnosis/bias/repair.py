@@ -42,7 +42,7 @@ class Repaired(Result):
     method : {"weights", "optimal", "run", "modes"}
         Method of the correction. The method "modes" corrects the weights of separate modes.
     effective_size : float
-        Kish's effective sample size of the weights. For a run, the effective sample size of the moved draws.
+        Kish's effective sample size of the weights or, for a run, the effective sample size of the moved draws.
     bias : BiasEstimate
         Biases of the given draws.
     after : BiasEstimate
@@ -203,7 +203,7 @@ def repair(
 
     Notes
     -----
-    Weights correct the expectations of low-order functions. They cannot replace missing draws, for example in a mode
+    Weights correct the expectations of low-order functions. Weights cannot replace missing draws, for example in a mode
     that no draw visited or in a truncated tail.
 
     Examples

@@ -446,7 +446,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     estimates : mapping of str to BiasEstimate
         Estimates by the name of the sample.
     most : int or None
-        Approximate number of rows. At least three quantities are included, and all of them if it is None.
+        Approximate number of rows, or None for all quantities. At least three quantities are included.
 
     Returns
     -------

@@ -114,7 +114,7 @@ class Operand:
     units : Units
     points, drift : ndarray, shape (n, d)
     diffusion : ndarray, shape (n, d), or None
-        None on an unbounded support, where the diffusion is 1.
+        Diffusion of the operator, or None on an unbounded support, where the diffusion is 1.
     """
 
     draws: Draws
@@ -252,7 +252,7 @@ class Frame:
 
 
 def width_of(kind: FeatureSet, dim: int) -> int:
-    """Return the number of features in a set (any set except "chosen")."""
+    """Return the number of features in a set other than "chosen"."""
     if kind in DEGREE:
         return dim * DEGREE[kind]
     if kind == "diagonal":
@@ -305,7 +305,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     ----------
     operand : Operand
     quantities : ndarray, shape (n, m)
-        Values of functions of the draws. For "own2" and "own4", these must be all coordinates, in order.
+        Values of functions of the draws. For "own2" and "own4", the functions must be all coordinates, in order.
     kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         Feature set.
 
@@ -541,7 +541,7 @@ class Estimates:
     Attributes
     ----------
     mean, sd : ndarray, shape (m,)
-        NaN if there are too few draws for every feature set.
+        Estimated means and standard deviations, or NaN if there are too few draws for every feature set.
     mean_error, log_sd_error : ndarray, shape (m,)
         Error of the mean, in standard deviations under the target, and error of the logarithm of the standard
         deviation.

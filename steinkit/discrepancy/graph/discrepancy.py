@@ -71,23 +71,23 @@ def graph_stein_discrepancy(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds (lower, upper) of the support, per coordinate. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping, default "raw"
-        Units of the draws and scores. The value "raw" uses the values as given, as in the definition. The value "own"
-        uses the standard deviations of the sample. Alternatively, one scale per coordinate is given as an array or by
-        name, ``{"scale": {...}}``. The bracket, the graph and the saturation refer to the scaled draws. The function g
-        and its gradient are converted back to raw coordinates.
+        Units of the draws and scores. With the value "raw", the draws are not rescaled, as in the definition. With the
+        value "own", the units are the standard deviations of the sample. Alternatively, one scale per coordinate is
+        given as an array or by name, ``{"scale": {...}}``. The bracket, the graph and the saturation refer to the
+        scaled draws. The function g and its gradient are converted back to raw coordinates.
     dilation : float, default 2.0
         Dilation t > 1 of the spanner. The discrepancy is at least the discrepancy of the complete graph and at most 2
         t^2 times as large. A smaller t gives more edges and takes longer.
     graph : {"spanner", "complete"}, default "spanner"
-        Graph on the points, with L1 distances as lengths. In one dimension, consecutive points are joined. This gives
-        the value of the complete graph exactly.
+        Graph on the points, with L1 distances as lengths. In one dimension, consecutive points are joined. This graph
+        gives exactly the value of the complete graph.
     stein_factors : tuple of three floats, default (1.0, 1.0, 1.0)
         Bounds (c1, c2, c3) on g, on its gradient, and on the Lipschitz constant of its gradient.
     operator : RiemannianLangevin, optional
         Diffusion operator h = <a grad log p + div a, g> + <a, grad g> that replaces the Langevin operator (a = I). The
         covariance coefficient a(x) is a function of raw coordinates. A coefficient that grows in the tails is suitable
-        for heavy-tailed targets. On a bounded support, its off-diagonal entries must vanish on the faces. The values of
-        different operators cannot be compared.
+        for heavy-tailed targets. On a bounded support, the off-diagonal entries of a(x) must vanish on the faces. The
+        values of different operators cannot be compared.
     solver : str, default "auto"
         With the value "auto", the solver is chosen by dimension, size and tolerance, and another solver continues if a
         bracket is too wide. The other values are "chain" (one dimension only), "block", "first_order", "highs",

@@ -159,7 +159,8 @@ def _span(chosen: np.typing.NDArray[np.bool_]) -> slice:
 def _grid(target: Target, points: Floats) -> tuple[Floats, Floats]:
     """Return a uniform grid that covers the target, and the log density on the grid.
 
-    The grid begins with the range of the points. It is extended to the tails, and then reduced to them.
+    The grid begins with the range of the points. It is extended until it includes the tails and is then restricted to
+    the range between them.
     """
     lower, upper = (-math.inf, math.inf) if target.bounds is None else map(float, target.bounds[0])
     low, high = max(float(points.min()) - 1e-3, lower), min(float(points.max()) + 1e-3, upper)

@@ -11,8 +11,8 @@ therefore reported only if moments with mean zero under the target confirm it at
 are the means of the score s_j (location) and of 1 + c_j s_j with c = x - m (spread), and variants of these means that
 adjust for the other coordinates. Let C be the covariance of the draws, and let A be the negative of the mean of c s'. A
 normal target has covariance S = A^-1 C, and its mean differs from the sample mean by S times the mean score. The
-corresponding statistics are the mean of (S s)_j and log S_jj/C_jj. The standard error of the latter is that of the mean
-of -(A^-1 c)_j (S' s)_j. The directions "strays" and "crowds", which describe modes, are reported if the spread
+corresponding statistics are the mean of (S s)_j and log S_jj/C_jj. The standard error of log S_jj/C_jj is that of the
+mean of -(A^-1 c)_j (S' s)_j. The directions "strays" and "crowds", which describe modes, are reported if the spread
 statistic exceeds all dependence statistics of the coordinate.
 
 **Saturation.** The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.

@@ -40,8 +40,8 @@ DIRECTIONS = {
 }
 _UNCLEAR = "No shift or rescaling of a single coordinate is evident."
 _NO_REFERENCE = (
-    "The discrepancy decreases with the number of draws, and its size depends on the target. Without independent draws "
-    "from the target as a reference, it can only be used to compare samples."
+    "The discrepancy decreases with the number of draws, and its size depends on the target. Without independent "
+    "draws from the target as a reference, the value can only be used to compare samples."
 )
 _UNSEEN = (
     "A region of the target that no draw visited, such as a distant second mode, does not change the score near the "
@@ -82,7 +82,7 @@ class GraphSteinDiscrepancy(Measured):
     stein_factors : tuple of float
         Bounds (c1, c2, c3) on g, on its gradient, and on the Lipschitz constant of its gradient.
     solver : str
-        Solvers that contributed, in order, joined by " + ".
+        Names of the solvers that contributed, in order, joined by " + ".
     tolerance : float
         Requested relative width of the bracket.
     seconds : dict

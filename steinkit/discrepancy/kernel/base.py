@@ -40,8 +40,8 @@ class BaseKernel(ABC):
     Attributes
     ----------
     scale : float or None
-        Length scale in the units of the draws. If it is None, it is the median distance between the distinct points of
-        the sample.
+        Length scale in the units of the draws. If the scale is None, the median distance between the distinct points of
+        the sample is used.
     """
 
     scale: float | None = None

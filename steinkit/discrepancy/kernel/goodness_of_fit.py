@@ -181,8 +181,8 @@ def kernel_stein_test(
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel. See `kernel_stein_discrepancy`.
     flip_probability : float, optional
-        Probability of a sign change, above 0 and at most 1/2 (for independent draws). By default, it is determined from
-        the autocorrelation of the draws.
+        Probability of a sign change, above 0 and at most 1/2 (for independent draws). By default, the probability is
+        determined from the autocorrelation of the draws.
     n_bootstrap : int, default 1000
         Number of replicates. The first replicates do not depend on this number.
     rng : int, numpy.random.Generator or None, default 0

@@ -28,8 +28,8 @@ exact.
 
 If a root is at a small distance s from a finite bound of the coordinate, the variables of the root are relative to its
 projection onto the bound. The projection replaces x_i in the equations above, and gamma_i = w_i + s_i Gamma_ij with the
-signed distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints from the
-bound remain rows, or boxes for V_i.
+signed distance s_i. The Taylor row of the bound then becomes the box |w_i| <= c3 s^2/2. The other constraints imposed
+by the bound remain rows or become boxes for V_i.
 
 The forest reflects the length scales of the sample. There are five levels, which decrease from 1e-3 by factors of 1000.
 At each level, the points that are joined by shorter edges form a cluster with a representative. The parent of a point
@@ -71,7 +71,7 @@ class Forest:
     reach : ndarray, shape (n,)
         Length of a path in the graph to the parent, or 0 for roots.
     origin : ndarray, shape (n, d)
-        Location where w is the value of F - F_parent. It is the point itself, or its projection onto a bound.
+        Location where w is the value of F - F_parent. The location is the point itself or its projection onto a bound.
     """
 
     parent: Integers

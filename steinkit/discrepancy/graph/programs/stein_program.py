@@ -122,7 +122,8 @@ class SteinProgram:
     bounds : ndarray, shape (d, 2), optional
         Bounds of the support.
     coefficients : Coefficients, optional
-        Coefficients of a diffusion operator at the points. By default, they are those of the Langevin operator.
+        Coefficients of a diffusion operator at the points. By default, the coefficients of the Langevin operator are
+        used.
     weights_low : ndarray, shape (n,), optional
         Second parts of the double-double weights. See `DistinctSample`. The default is zero.
 
@@ -196,7 +197,7 @@ class SteinProgram:
     def is_loose(self) -> bool:
         """True if no edge adds a row.
 
-        This is possible only for d > 3 and the Langevin operator.
+        A program without edge rows is possible only for d > 3 and the Langevin operator.
         """
         c = self.factors
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)

@@ -91,7 +91,7 @@ def gondzio_targets(
 def advance(rows: Floats, interior: Rows, change: Floats, targets: Rows, lengths: tuple[float, float]) -> None:
     """Take a step with the given primal and dual lengths.
 
-    Row values and slacks move by the primal length; multipliers move by the dual length.
+    Row values and slacks move by the primal length, and multipliers move by the dual length.
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low), (primal, dual) = interior, targets, lengths
     z_up += dual * ((c_up + z_up * change) / s_up - z_up)

@@ -41,7 +41,8 @@ class Settings:
     progress : bool, default False
         If True, a progress bar is shown on standard error.
     interrupted : StopSignal
-        Signal that is set at an interrupt and at the global deadline. Solvers and compiled kernels stop when it is set.
+        Signal that is set at an interrupt and at the global deadline. Solvers and compiled kernels stop when the signal
+        is set.
     """
 
     tolerance: float

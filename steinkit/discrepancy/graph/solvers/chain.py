@@ -299,7 +299,7 @@ class _Unfolded:
     y : ndarray, shape (2n,)
         Variables of the full chain.
     p : ndarray, shape (n, 5)
-        Multipliers. They are zero except at the ends of blocks, because the boxes determine the dual point.
+        Multipliers, which are zero except at the ends of blocks because the boxes determine the dual point.
     """
 
     def __init__(self, chain: Chain) -> None:

@@ -18,10 +18,10 @@ weight omega is then rebalanced, based on the distances that y and p have moved.
 The iteration uses single precision. The width of the bracket is usually limited by small constraint violations in y.
 Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
 then decreases approximately as 1/k^2, where k is the number of iterations. This rate is used to schedule the next check
-of the bracket. In four or more dimensions, a bracket of 1e-3 takes a few hundred passes over A, and a bracket of 1e-5
-takes a few thousand. Most rows never bind, and only the rows that are close to binding are processed between two
-checks. If some edges are a hundred times shorter than the others, the method may stall, even in double precision. In
-this case, a note is attached to the candidate.
+of the bracket. In four or more dimensions, a relative bracket width of 1e-3 takes a few hundred passes over A, and a
+width of 1e-5 takes a few thousand. Most rows never bind, and only the rows that are close to binding are processed
+between two checks. If some edges are a hundred times shorter than the others, the method may stall, even in double
+precision. In this case, a note is attached to the candidate.
 
 To improve memory locality, columns are ordered by point (gamma_i, Gamma_i1, ..., Gamma_id together).
 
@@ -255,7 +255,7 @@ class Iteration:
 
 
 def _inverse(sums: Floats) -> Floats:
-    """Return the reciprocals of sums; use the largest one where a sum is zero.
+    """Return the reciprocals of sums, with the largest reciprocal for zero sums.
 
     Any step is valid for an empty row.
     """

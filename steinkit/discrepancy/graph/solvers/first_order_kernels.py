@@ -117,7 +117,7 @@ def repair(
     sweeps : int
         Largest number of sweeps.
     stop : ndarray of bool, shape (1,)
-        No further sweep begins if this becomes true.
+        No further sweep begins once the flag is true.
 
     Returns
     -------

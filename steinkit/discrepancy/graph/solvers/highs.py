@@ -159,7 +159,7 @@ def _dual_simplex(program: CoordinateProgram, settings: Settings, run: Run) -> P
 
 
 def run_highs(program: LinearProgram, options: dict[str, object], settings: Settings) -> Point:
-    """Solve a program with HiGHS; return the column values and row multipliers.
+    """Solve a program with HiGHS, and return column values and row multipliers.
 
     The status is ignored. The results are zero if there is no solution.
     """
@@ -213,7 +213,7 @@ class _LogsNowhere(highspy.Highs):  # type: ignore[misc]
 
 @cache
 def spend_header() -> None:
-    """Keep the HiGHS header out of standard output.
+    """Prevent HiGHS from printing its header to standard output.
 
     The function must be called before a process creates its first instance.
 

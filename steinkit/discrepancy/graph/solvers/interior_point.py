@@ -212,7 +212,7 @@ class _State:
         return max(lengths) > _SHORTEST_STEP
 
     def _correct(self, lengths: tuple[float, float], centre: float, correctors: Correctors) -> tuple[float, float]:
-        """Lengthen a short step with Gondzio's correctors; return the step lengths."""
+        """Lengthen a short step with Gondzio's correctors, and return step lengths."""
         most, longer_by, times, lowest, highest = correctors
         interval = lowest * centre, highest * centre
         for _ in range(most):

@@ -9,10 +9,10 @@ imported on first use. To add a solver, write the module, add an entry to `SOLVE
 should use it.
 
 The solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
-dimensions, `block` certifies brackets of 1e-6. For large samples and wide brackets in three dimensions, `first_order`
-is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and `first_order` reaches
-1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by `block` for small samples and by
-`highs` for other samples.
+dimensions, `block` certifies brackets with a relative width of 1e-6. For large samples and wide brackets in three
+dimensions, `first_order` is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and
+`first_order` reaches a width of 1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by
+`block` for small samples and by `highs` for other samples.
 
 If the bracket from one solver is wider than the tolerance, the next solver continues, and the better of the two bounds
 is kept on each side. The result lists every solver that contributed.

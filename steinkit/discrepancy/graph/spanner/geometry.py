@@ -122,7 +122,8 @@ def sorted_graph(points: DrawsLike) -> Graph:
     Returns
     -------
     Graph
-        The n - 1 edges from left to right. Equal points are joined by edges of length 0, in the order of their index.
+        Graph with n - 1 edges, listed from left to right. Equal points are joined by edges of length 0, in the order of
+        their index.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def complete_graph(points: DrawsLike) -> Graph:
     Returns
     -------
     Graph
-        The n (n - 1) / 2 edges (i, j) with i < j, and the L1 distances as their lengths.
+        Graph with the n (n - 1) / 2 edges (i, j) with i < j, and the L1 distances as their lengths.
 
     Raises
     ------

@@ -137,7 +137,7 @@ def greedy_spanner(
     Returns
     -------
     Graph
-        The edges i < j in the order of their construction, by (length, i, j).
+        Graph with the edges i < j in the order of their construction, by (length, i, j).
 
     Raises
     ------
@@ -319,7 +319,7 @@ def _chosen(
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:
     """Build adjacency lists with the edges in order of increasing length.
 
-    The list of x has ``spare[x]`` free entries at its end.
+    The list of node x has ``spare[x]`` free entries at its end.
     """
     ends = edges.ravel()
     degree = np.bincount(ends, minlength=n)

@@ -110,7 +110,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     stack : ndarray
         Work array for Schur complements.
     stop : ndarray of bool, shape (1,)
-        The factorization is left unfinished if this becomes true.
+        The factorization is left unfinished once the flag is true.
 
     Returns
     -------

@@ -165,7 +165,8 @@ class Pattern:
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
-        Order of the rows of A, by the first of their columns to be eliminated. This order keeps memory accesses local.
+        Order of the rows of A, sorted by the first column of each row to be eliminated. This order keeps memory
+        accesses local.
     starts, columns : ndarray of int
         Rows in that order, and the columns of their entries in elimination order.
     entries : ndarray of int

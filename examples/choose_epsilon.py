@@ -3,24 +3,25 @@
     python examples/choose_epsilon.py [--output FOLDER] [--small]
 
 Random walks sample six coefficients of a logistic regression (`nodal`, 53 patients) with different acceptance tests.
-The exact test, epsilon = 0, reads all 53 patients. The austerity test reads two patients at a time until its decision
-is certain up to an error of epsilon per stage. For the same number of likelihood evaluations, it makes several times as
-many moves, and some of them are incorrect. More moves improve short chains, but the bias dominates in long chains. A
-decreasing epsilon combines both: it is 0.2 for the first 10,000 evaluations, 0.1 up to 30,000, and then 0.
+The exact test (epsilon = 0) reads the data of all 53 patients. The austerity test reads the data of two patients at a
+time until its decision is certain, up to an error of epsilon per stage. With the same number of likelihood evaluations,
+a chain with the austerity test makes several times as many moves, but some of its decisions are incorrect. More moves
+improve short chains, but the bias dominates in long chains. A decreasing epsilon combines both advantages. In this
+example, epsilon is 0.2 for the first 10,000 evaluations, 0.1 up to 30,000, and then 0.
 
 The sampler in this script runs `approximate_mh` up to a budget, discards the states of the first tenth of the budget,
-and keeps the states at 200 evenly spaced costs. The function `sk.sweep` runs it with every epsilon, the same seeds and
-several budgets, and selects the best epsilon for each budget. The criterion is the sliced discrepancy, because in six
-dimensions the graph discrepancy is near its upper limit. The unit of each coefficient is its posterior standard
+and keeps the states at 200 evenly spaced costs. The function `sk.sweep` runs this sampler with every epsilon, the same
+seeds and several budgets, and selects the best epsilon for each budget. The criterion is the sliced discrepancy because
+the graph discrepancy is near its upper limit in six dimensions. The unit of each coefficient is its posterior standard
 deviation.
 
 For each budget, the script prints the median discrepancies, and the selected epsilon with the values that cannot be
 distinguished from it. At 12,000 evaluations, epsilon = 0.1 is selected. At 30,000 evaluations, it cannot be
-distinguished from the exact test. For larger budgets, the exact test is best. The decreasing epsilon is worse than 0.1
-at 12,000 evaluations, but better than the exact test, and cannot be distinguished from the best value for larger
-budgets. It is never selected. With `--small`, which uses five chains and two budgets, fewer values can be
-distinguished. The script also prints the error of the posterior mean, compared with a run of 10^6 steps, which is
-usually not available. The plot shows both.
+distinguished from the exact test. For larger budgets, the exact test is best. At 12,000 evaluations, the decreasing
+epsilon is worse than 0.1 but better than the exact test. For larger budgets, it cannot be distinguished from the best
+value. It is never selected. With `--small`, which uses five chains and two budgets, fewer values can be distinguished.
+The script also prints the error of the posterior mean, which is computed by comparison with a run of 10^6 steps. Such a
+run is usually not available. The plot shows the discrepancies and these errors.
 
 References
 ----------

@@ -3,15 +3,16 @@
     python examples/design_a_test.py [--output FOLDER] [--small]
 
 Approximate Metropolis-Hastings reads batches of data until a t test determines the decision with sufficient confidence.
-A design consists of the batch size and of epsilon, the error of one stage. The relevant error is that of the whole
-test, after averaging over the uniform random number of the step, which cancels part of the error. Both quantities
-follow from a Gaussian random walk, without simulation.
+A *design* of this test consists of the batch size and epsilon, the error of one stage. A user is interested in the
+error of the whole test, averaged over the uniform random number of the step. Because errors in opposite directions
+cancel, this average is smaller. The error and the data use of a test are computed from a Gaussian random walk, without
+simulation.
 
-The script uses a posterior of 10,000 data points (2000 with `--small`). It prints the error and data use of tests on
-the data, compared with those of the random walk. It then prints designs for several target errors, which are computed
-from a trial run of 100 moves, and their error and data use on 100 new moves, compared with designs for the worst case.
-Finally, it prints the data use of a chain with one of the designs, compared with its prediction. The plot corresponds
-to figures 1, 6 and 10 to 12 of the paper.
+The script uses a posterior of 10,000 data points (2000 with `--small`). It first compares the error and the data use of
+tests on the data with those of the random walk. It then computes designs for several target errors from a trial run of
+100 moves, and prints their error and data use for 100 new moves, together with those of designs for the worst case.
+Finally, it compares the data use of a chain with its prediction. The plot corresponds to figures 1, 6 and 10 to 12 of
+the paper.
 
 References
 ----------
@@ -57,7 +58,7 @@ MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
-    parser.add_argument("--small", action="store_true", help="2000 data, fewer tests, targets and draws")
+    parser.add_argument("--small", action="store_true", help="2000 data points, fewer tests, targets and draws")
     settings = parser.parse_args()
     size, tests, targets, draws = (2000, 200, (0.01, 0.04), 50) if settings.small else (10_000, 1000, TARGETS, 300)
     posterior = sk.targets.MixturePosterior.simulate(size, rng=1).tempered(size / 100)

@@ -3,17 +3,17 @@
     python examples/gibbs.py [--output FOLDER] [--small]
 
 A Markov random field has 100 binary variables (40 with `--small`) and a potential for each triple of variables. An
-exact update of a variable adds up 4,851 terms (741 with `--small`). The austerity test reads 500 terms (75 with
-`--small`) at a time in random order until it is certain, up to an error of epsilon per stage, on which side of its
-threshold the sum lies.
+exact update of a variable adds 4,851 terms (741 with `--small`). The austerity test reads 500 terms (75 with `--small`)
+at a time in random order. It stops as soon as it is certain, up to an error of epsilon per stage, whether the sum is
+above or below the threshold.
 
 The plot shows the frequency with which a variable becomes 1 against its exact conditional probability p. A larger
-epsilon moves the frequencies towards a half. It also shows the error of the joint probabilities of five variables, as a
-function of the number of terms and of the time. The error is averaged over 1,600 sets of five variables and measured by
-comparison with a long exact run. The approximate samplers make more sweeps with the same number of terms, and they are
-more accurate until their bias dominates. The error of the exact sampler continues to decrease. Relative to time, the
-advantage of the approximate samplers is smaller or absent because contiguous terms are read faster than terms in random
-order.
+epsilon moves the frequencies towards a half. The plot also shows the error of the joint probabilities of five
+variables, as a function of the number of terms and of the time. This error is relative to a long exact run and is
+averaged over 1,600 sets of five variables. The approximate samplers make more sweeps with the same number of terms, and
+they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. At equal time,
+the advantage of the approximate samplers is smaller or absent because contiguous terms are read faster than terms in
+random order.
 
 References
 ----------

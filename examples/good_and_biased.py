@@ -2,18 +2,19 @@
 
     python examples/good_and_biased.py [--output FOLDER] [--small]
 
-The script compares three samples of one posterior, which are bundled in `examples/data` (see `make_data.py`). One is
-from random-walk Metropolis, which is exact. The other two are from stochastic gradient Langevin dynamics (SGLD) at two
-step sizes, which is biased by the noise of its minibatches. All three are thinned until no autocorrelation is left, so
-that their effective sample sizes are equal.
+The script compares three samples for the same posterior, which are bundled in `examples/data` (see `make_data.py`). One
+sample is from random-walk Metropolis, which is exact. The other two are from stochastic gradient Langevin dynamics
+(SGLD) with two step sizes. SGLD is biased by its step size and by the noise of its minibatches. All three samples are
+thinned until no autocorrelation is left, so their effective sample sizes are equal.
 
 The script prints a table with the certified discrepancy of each sample, in units of its own standard deviations as in
-`steinkit score`, and the discrepancies of independent draws from the posterior. The Metropolis sample is within the
-range of independent draws, at .96 times their median. The sample with step size 5e-3 has plausible standard deviations,
-but it is above the range, at 2.3 times the median. The sample with step size 5e-2 is strongly biased. With `--small`,
-which uses a fifth of the draws and three independent samples, the sampling noise is larger. Metropolis is at 1.5 times
-the median, just above the range, and SGLD with step size 5e-3 is at 2.4 times the median. The script also prints a
-summary of the most biased sample, and plots the draws.
+`steinkit score`, and the discrepancies of independent draws from the posterior. The discrepancy of the Metropolis
+sample is 0.96 times the median of independent draws and within their range. The sample with step size 5e-3 has
+plausible standard deviations, but its discrepancy is 2.3 times the median and above the range. The sample with step
+size 5e-2 is strongly biased. With `--small`, which uses a fifth of the draws and three independent samples, the
+sampling noise is larger. The discrepancy of Metropolis is then 1.5 times the median, just above the range, and that of
+SGLD with step size 5e-3 is 2.4 times the median. The script also prints a summary of the most biased sample and plots
+the draws.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MASSES = (0.999, 0.9, 0.5)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
-    parser.add_argument("--small", action="store_true", help="every fifth draw, for a quick look")
+    parser.add_argument("--small", action="store_true", help="every fifth draw")
     settings = parser.parse_args()
 
     target = sk.targets.MixturePosterior()

@@ -1,16 +1,17 @@
-"""Compare acceptance tests for independent component analysis, on the manifold of orthogonal matrices.
+"""Compare acceptance tests for independent component analysis on the manifold of orthogonal matrices.
 
     python examples/ica.py [--output FOLDER] [--small]
 
-Four mixed sources are separated. After whitening, the unmixing matrix is orthogonal, and random walks on the orthogonal
-matrices draw from its posterior. The exact acceptance test reads all 5000 data points (2000 with `--small`). The
-austerity test reads 500 at a time until it is certain, up to an error of epsilon per stage.
+Independent component analysis separates four mixed sources. After whitening, the unmixing matrix is orthogonal, and
+random walks on the orthogonal matrices draw from its posterior. The exact acceptance test reads all 5000 data points
+(2000 with `--small`). The austerity test reads 500 data points at a time until its decision is certain, up to an error
+of epsilon per stage.
 
 The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints the
-risk of this quantity, which is the mean squared error of ten chains relative to a long exact run, for increasing
+risk of this estimate, which is the mean squared error of ten chains relative to a long exact run, for increasing
 numbers of likelihood evaluations. It also prints the processor time. For the same number of evaluations, the exact test
-takes less time, because it stores the likelihood of the current state and reads the data contiguously. Approximate
-tests save time only with more data. The plot shows the risk against evaluations and against time.
+takes less time because it stores the likelihood of the current state and reads the data contiguously. Approximate tests
+save time only for larger data sets. The plot shows the risk against the number of evaluations and against time.
 
 References
 ----------
@@ -44,7 +45,7 @@ CHAINS, BATCH = 10, 500
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
-    parser.add_argument("--small", action="store_true", help="2000 data, and shorter chains")
+    parser.add_argument("--small", action="store_true", help="2000 data points, and shorter chains")
     settings = parser.parse_args()
     size, exact_steps, long = (2000, 200, 500) if settings.small else (5000, 400, 1500)
     budgets = np.geomspace(0.05, 1.0, 9) * size * exact_steps

@@ -4,16 +4,16 @@
 
 The script solves two regressions with 10 coefficients on simulated data (least absolute deviations and logistic
 regression) by iteratively reweighted least squares (IRLS). The first method uses all data in each iteration. The second
-uses batches that grow until the direction of a step passes a test, and the next iteration continues with them. The
-third is the published form of the test, in which each iteration starts with new data. The comparison includes
-stochastic gradient descent with the best of several step size schedules.
+uses batches that grow until the direction of a step passes a test, and each iteration continues with the batch of the
+previous one. The third is the published form of the test, in which each iteration starts with new data. The comparison
+includes stochastic gradient descent with the best of several step size schedules.
 
 The script prints the data read, in multiples of the data set, until the error is within 1% and within 0.05% of the
-solution, for 100,000 data points (10,000 with `--small`). Growing batches save the most data in the first iterations,
-because the direction of a long step requires little data. To reach 1%, they read 5 to 36% of the data read by the
-full method (30 to 60% with `--small`). To reach 0.05%, they read about half of it, except for least absolute
-deviations with `--small`, where there is no saving. The published form does not find the solution of the logistic
-regression. Its steps have the correct direction, but they add as much noise as they remove.
+solution, for 100,000 data points (10,000 with `--small`). Growing batches save the most data in the first iterations
+because the direction of a long step can be determined from little data. To reach 1%, they read 5 to 36% of the data
+that the full method reads (30 to 60% with `--small`). To reach 0.05%, they read about half of this data, except for
+least absolute deviations with `--small`, where they read no less. The published form does not converge to the solution
+of the logistic regression. Its steps have the correct direction, but they add as much noise as they remove.
 
 References
 ----------
@@ -47,7 +47,7 @@ Result = IRLSResult | StochasticGradientResult
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
-    parser.add_argument("--small", action="store_true", help="10,000 data instead of 100,000")
+    parser.add_argument("--small", action="store_true", help="10,000 data points instead of 100,000")
     settings = parser.parse_args()
     size = 10_000 if settings.small else 100_000
 
@@ -56,7 +56,7 @@ def main() -> None:
         X, y = simulate(loss, size)
         reference = batch_irls(X, y, loss=loss, tolerance=1e-8).coefficients
         results = solve(X, y, loss, reference)
-        print(f"{TITLES[loss].capitalize()}, {size:,} data, {DIM} coefficients: data read, in multiples of all")
+        print(f"{TITLES[loss].capitalize()}, {size:,} data points, {DIM} coefficients: passes over the data")
         print(f"{'':38}" + "".join(f"{f'within {limit:.2%}':>16}" for limit in LIMITS))
         for name, result in results.items():
             print(f"{name:38}" + "".join(f"{passes_until(result, reference, limit):>16}" for limit in LIMITS))
@@ -124,7 +124,7 @@ def plot(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
             }
             by_data.plot(result.data_passes, error, label=name, **style)
             by_time.plot(result.seconds, error, **style)
-        by_data.set(xlabel="data read, in multiples of all", ylabel="largest relative error")
+        by_data.set(xlabel="passes over the data", ylabel="largest relative error")
         by_time.set(xlabel="seconds")
         for panel in panels:
             panel.set(xscale="log", yscale="log", ylim=(3e-6, 3.0))

@@ -3,9 +3,9 @@
     python examples/make_data.py [--output FOLDER]
 
 The target is the posterior of Welling and Teh's mixture (`sk.targets.MixturePosterior`), which has two modes. Each
-sample consists of 1000 draws. These are 5 draws from each of 200 independent chains that start from N(0, I), with
-enough steps before and between the draws to remove the dependence on the earlier state. The samples therefore differ in
-bias and not in autocorrelation:
+sample consists of 5 draws from each of 200 independent chains, which start from N(0, I). There are enough steps before
+and between the draws to remove the dependence on earlier states. The samples therefore differ in bias and not in
+autocorrelation:
 
     metropolis.csv    random-walk Metropolis with all data, proposal sd 1, every 1000th step: exact
     sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: slightly biased
@@ -13,13 +13,12 @@ bias and not in autocorrelation:
 
     sgld_nodal.csv    the same for a logistic regression with one mode, `sk.targets.LogisticRegression.nodal()`
 
-Moves between the modes are the slowest. The autocorrelation of theta2 falls below .05 after about 200 steps of
-Metropolis, 2000 steps of SGLD at 5e-2 and 6000 at 5e-3. The SGLD chains are therefore thinned more than the Metropolis
-chains, and equally for both step sizes.
+The chains mix slowly because they rarely move between the modes. The autocorrelation of theta2 falls below 0.05 after
+about 200 steps of Metropolis, 2000 steps of SGLD with step size 5e-2, and 6000 steps with step size 5e-3. The SGLD
+chains are therefore thinned more than the Metropolis chains. The thinning is the same for both step sizes.
 
-The draws come from `numpy.random.Generator` on PCG64 with the seeds below. They are rounded to 8 decimals, which is far
-below their spread and far above platform differences in the last bits of exp, so that the files are the same on every
-platform.
+The random numbers come from `numpy.random.Generator` with PCG64 and the seeds below. The draws are rounded to 8
+decimals, so differences between platforms in the last bits of exp do not change the files.
 
 References
 ----------

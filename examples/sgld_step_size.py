@@ -3,19 +3,23 @@
     python examples/sgld_step_size.py [--output FOLDER] [--small]
 
 Stochastic gradient Langevin dynamics (SGLD) draws from the posterior of a mixture with two modes
-(`sk.targets.MixturePosterior`). It uses minibatches of 5 of the 100 data points, a fixed number of steps, and a random
-start, and every 50th step is kept. With a step size of 5e-5, the chain remains near its start. With a step size of
-5e-2, it moves far and is strongly biased. Its draws have the largest effective sample size, which therefore selects
-this step size. The function `sk.sweep` runs every step size with the same seeds and evaluates the chains by both
-criteria. It reports the step size that each criterion selects, and those that cannot be distinguished from it.
+(`sk.targets.MixturePosterior`). The sampler uses minibatches of 5 of the 100 data points, a fixed number of steps, and
+a random start, and every 50th step is kept. With a step size of 5e-5, the chain remains near its start. With a step
+size of 5e-2, it moves far and is strongly biased. The effective sample size selects this step size because its draws
+have the lowest autocorrelation. The graph Stein discrepancy detects both problems and selects a step size between the
+two extremes.
 
-The script prints the median discrepancy and effective sample size of each step size with their intervals. The graph
-Stein discrepancy detects both problems and selects a step size between them. The plot shows both criteria, and chains
-with a step size that is too small, selected, and too large over the posterior, with the fraction of draws in the lower
-mode. The discrepancy hardly detects incorrect mode weights, because even the best chains move between the modes only a
-few times. The function `sk.mode_weights` estimates the mode weights from the log density, and weights for the draws.
+The function `sk.sweep` runs every step size with the same seeds and evaluates the chains by both criteria. It reports
+the step size that each criterion selects and the step sizes that cannot be distinguished from it. The script prints the
+median discrepancy and effective sample size of each step size with their intervals. The plot shows both criteria. It
+also shows three chains over the posterior, with a step size that is too small, the selected one, and one that is too
+large, and the fraction of their draws in the lower mode.
 
-Finished chains are kept in FOLDER and reused by the next run.
+The discrepancy hardly detects incorrect mode weights because even the best chains move between the modes only a few
+times. The function `sk.mode_weights` estimates the mode weights from the log density and computes weights for the
+draws.
+
+Finished chains are stored in FOLDER and reused by the next run.
 
 References
 ----------
@@ -80,7 +84,7 @@ def main() -> None:
     )
 
     modes = sk.mode_weights(first_chain(result, file, choice.best["step_size"]), target)
-    print(f"\nA chain of it: {modes.summary()}")
+    print(f"\nA chain with this step size: {modes.summary()}")
 
     path = settings.output / "sgld_step_size.png"
     plot(result, file, target, modes.weights).savefig(path, dpi=130)

@@ -3,14 +3,14 @@
     python examples/variable_selection.py [--output FOLDER] [--small]
 
 A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of the features have a nonzero
-coefficient, and two of these coefficients are small. Chains over the sets of features change coefficients, and add and
-remove features. The exact acceptance test reads all data. The austerity test reads 250 data points at a time until it
-is certain, up to an error of epsilon per stage.
+coefficient, and two of these coefficients are small. The moves of a chain change a coefficient, add a feature, or
+remove a feature. The exact acceptance test reads all data. The austerity test reads 250 data points at a time until its
+decision is certain, up to an error of epsilon per stage.
 
-At equal numbers of likelihood evaluations, the script prints the probability that each feature is in the model, and the
-risk of predictions. The risk is the mean squared error of the predictive probabilities of new data, compared with a
-long exact run. The approximate tests make errors that matter, because they occasionally remove an important feature,
-which returns slowly. The plot shows both quantities.
+All tests have the same number of likelihood evaluations. The script prints the probability that each feature is in the
+model, and the risk of predictions, which is the mean squared error of predictive probabilities for new data, relative
+to a long exact run. The errors of the approximate tests have a noticeable effect because they occasionally remove an
+important feature, which is added again only after many steps. The plot shows the inclusion probabilities and the risk.
 
 References
 ----------
@@ -43,7 +43,7 @@ KEPT = 300
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
-    parser.add_argument("--small", action="store_true", help="2000 data, and shorter chains")
+    parser.add_argument("--small", action="store_true", help="2000 data points, and shorter chains")
     settings = parser.parse_args()
     size, exact_steps, long = (2000, 500, 1000) if settings.small else (5000, 1000, 3000)
     budgets = np.geomspace(0.1, 1.0, 7) * size * exact_steps

@@ -2,19 +2,20 @@
 
     python examples/your_own_sampler.py [--output FOLDER] [--small]
 
-The script defines a Gibbs sampler in a dozen lines of NumPy for the mean m and the precision t of six normal data with
-the flat prior 1 / t. Each parameter is drawn in turn given the other:
+The script defines a Gibbs sampler for the mean m and the precision t of six normal observations with the prior 1 / t.
+Each parameter is drawn in turn, conditional on the other:
 
     t | m ~ Gamma(6/2, rate = sum (y_i - m)^2 / 2),   m | t ~ N(mean of y, 1 / (6 t))
 
 An option introduces an error: the sum of squares is taken about the mean of the data instead of m. The chain with the
 error mixes better and has a larger effective sample size. Its moments are plausible. The bias of log t is a third of
-its standard deviation, which is visible only if the correct answer is known. steinkit requires only the score.
+its standard deviation, but this bias is visible only if the correct answer is known. steinkit detects the error using
+only the score.
 
-The script has three steps. The first is `graph_stein_discrepancy(...).summary()` of the chain with the error. The
-second is `sk.compare` of both chains with independent samples, which are available for this target. The third is
-`sk.sweep` with the sampler as a function, which confirms the result with many seeds. The plot shows the comparison, and
-the regions where the biased chain has too many draws.
+The script has three steps. It first computes the discrepancy of the chain with the error and prints its summary. It
+then compares both chains with independent samples, which are available for this target, by `sk.compare`. Finally, it
+passes the sampler to `sk.sweep`, which confirms the result with many seeds. The plot shows the comparison and the
+regions where the biased chain has too many draws.
 """
 
 from __future__ import annotations

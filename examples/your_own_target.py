@@ -8,11 +8,10 @@ is the score:
     x1 ~ N(0, 1),   x2 | x1 ~ N(x1^2 - 1, 1/2^2),   x3 | x1 ~ N(x1, 3^2)
 
 The method `Target.check` compares the score with finite differences of the log density, because an incorrect score
-invalidates all results. The script compares two samples. The first is from the target, and the second is from the
-normal distribution with the same mean and covariance, which is the best Gaussian approximation. Their means and
-standard deviations differ only by sampling noise, which is larger with 100 draws (`--small`) than with 400. The
-discrepancy separates the two samples by a factor of five (four with `--small`), and the plot shows the regions with too
-many normal draws.
+invalidates all results. The script compares a sample from the target with a sample from the normal distribution that
+has the same mean and covariance. The means and standard deviations of the two samples differ only by sampling noise,
+which is larger with 100 draws (`--small`) than with 400. The discrepancy of the normal sample is five times as large
+(four times with `--small`), and the plot shows the regions with too many normal draws.
 """
 
 from __future__ import annotations

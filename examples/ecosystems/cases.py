@@ -1,8 +1,8 @@
 """Shared data, closed-form scores, and a table of verdicts for the scripts of this folder.
 
-Each script defines the same models in its own package, samples them, and passes model and draws to steinkit in one
-line. The draws of the model must pass. Draws under another prior, HalfNormal(1) instead of HalfCauchy(5) for tau, must
-be rejected.
+Each script defines the same models in a different package, samples from them, and converts model and draws in one line.
+The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
+HalfNormal(1) instead of HalfCauchy(5).
 """
 
 from __future__ import annotations

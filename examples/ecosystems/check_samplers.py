@@ -1,7 +1,7 @@
-"""Check samplers of BlackJAX and emcee, and three samplers with a defect, on the targets of steinkit.testing.
+"""Check BlackJAX and emcee samplers, and three samplers with a defect, on the targets of steinkit.testing.
 
-The first table contains the verdict of each sampler on each target. The second table contains the bias of SGLD, SGHMC
-and two exact samplers for a logistic regression, by step size. Run the script with
+The first table contains the verdict for each sampler and target. The second table contains the bias of SGLD, SGHMC and
+two exact samplers for a logistic regression, at several step sizes. The script requires
 ``pip install -e '.[blackjax,emcee]'``.
 """
 

@@ -1,9 +1,8 @@
-"""Log densities of NumPy arrays without gradients, sampled by emcee.
+"""Log densities without gradients, written in NumPy and sampled by emcee.
 
-The scores are computed by central differences.
-
-emcee samples a density as it is given. The parameter tau is represented by its logarithm, with log |J| added, or, in
-the last case, between the bounds of its prior.
+The scores are computed by central differences. emcee does not transform parameters. The parameter tau is therefore
+represented by its logarithm, and the log density includes log |J|. In the last case, tau is sampled directly, between
+the bounds of its prior.
 """
 
 import warnings

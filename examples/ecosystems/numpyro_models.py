@@ -1,6 +1,6 @@
 """Eight schools, a logistic regression and a simplex, sampled by NUTS of NumPyro.
 
-Run it with ``pip install -e '.[numpyro]'``.
+The script requires ``pip install -e '.[numpyro]'``.
 """
 
 import jax

@@ -1,8 +1,7 @@
 """Traces of nutpie for eight schools in both forms, and for a logistic regression with a simplex.
 
-The models are not used.
-
-nutpie stores unconstrained draws and gradients on request, and no score is computed again.
+nutpie can store the unconstrained draws and their gradients. The verdict uses the stored gradients, so the models are
+not needed.
 """
 
 import warnings

@@ -1,6 +1,6 @@
 """Draws of `pm.sample` for eight schools in both forms, and a logistic regression with a simplex.
 
-PyMC compiles each model before it samples: in C, with a cache, or with Numba since version 6.
+Before sampling, PyMC compiles each model: to C, with a cache, or with Numba since version 6.
 """
 
 import logging

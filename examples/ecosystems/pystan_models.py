@@ -1,6 +1,6 @@
 """PyStan fits for eight schools in both forms, and a logistic regression with a simplex.
 
-Stan compiles the two programs on first use, which takes some minutes. PyStan caches them.
+Stan compiles the two programs when they are first used, which takes a few minutes. PyStan caches the compiled programs.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Log densities of PyTorch, and named tensors of draws from Hamiltonian Monte Carlo.
+"""Log densities written in PyTorch, and draws from Hamiltonian Monte Carlo as named tensors.
 
-PyTorch has no model object. The log density is a function of a dictionary of parameters, and `constraints` define the
-transforms, which are PyTorch's bijections.
+PyTorch has no model objects. The log density is a function of a dictionary of parameters, and the argument
+`constraints` defines the transforms, which are PyTorch's bijections.
 """
 
 import math

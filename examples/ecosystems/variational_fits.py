@@ -1,8 +1,8 @@
-"""Compare the Pareto k with the estimated bias of variational fits, and both with long runs of NUTS.
+"""Compare the Pareto k and the estimated bias of variational fits with long runs of NUTS.
 
-The models are eight schools, centered and non-centered, and the hyperparameters of a Gaussian process. The fits are
-mean-field and full-rank normal distributions, which maximize the ELBO, and Pathfinder, all from BlackJAX. Run the
-script with ``pip install -e '.[blackjax,psis]'``.
+The models are the eight schools model (centered and non-centered) and the hyperparameters of a Gaussian process. The
+BlackJAX fits are mean-field and full-rank normal distributions that maximize the ELBO, and Pathfinder. The script
+requires ``pip install -e '.[blackjax,psis]'``.
 """
 
 import sys

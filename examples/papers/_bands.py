@@ -1,8 +1,8 @@
 r"""Median and quantile bands of the curves of several seeds.
 
-A band contains the curve of another seed. The interval of the median, which is much narrower with many seeds, measures
-the accuracy of the typical curve. The band answers whether a sampler reaches a value, the interval whether one sampler
-is better than another.
+A quantile band shows the range of the curves of single seeds. The interval of the median, which is much narrower with
+many seeds, measures the accuracy of the typical curve. Use the band to decide whether a run of a sampler reaches a
+value, and the interval to decide whether one sampler is better than another.
 
 References
 ----------

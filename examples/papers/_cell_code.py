@@ -1,8 +1,8 @@
 """Hash of the code that the function of a cell depends on.
 
-Claims, plots and docstrings may change without a new computation of cells. Names that a function uses are looked up in
-its file: functions, classes and constants are followed there, and in files of the script's folder and its subfolders.
-Packages are identified by steinkit's version, which is part of a cell, too.
+Changes of claims, plots and docstrings do not require a new computation of cells. The hash includes all functions,
+classes and constants that the function uses, directly or indirectly, if they are defined in files of the script's
+folder or its subfolders. Packages are not hashed, but a cell also stores steinkit's version.
 """
 
 from __future__ import annotations

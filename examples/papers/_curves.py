@@ -1,8 +1,8 @@
 """Crossings of curves, and samples of a common size.
 
-Of two samplers with different bias and speed, the biased one is more accurate at first, and the exact one at last. The
-crossing of their medians is computed on the logarithm of the budget. The bootstrap resamples the seeds of both, each
-with its whole curve, and gives an interval of the crossing and the frequency of a crossing.
+A fast, biased sampler is more accurate than a slow, exact sampler for small budgets, and less accurate for large
+budgets. The crossing of the median error curves is computed on the logarithm of the budget. A bootstrap over the seeds
+of both samplers, which resamples whole curves, gives an interval of the crossing and the frequency of a crossing.
 
 References
 ----------

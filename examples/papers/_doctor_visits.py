@@ -1,6 +1,6 @@
 """Doctor visits of 20,186 person-years of the RAND Health Insurance Experiment, for variable selection.
 
-The response is 1 if a person had no visit to a physician in the year (31% of the rows). The features are a column of
+The response is 1 if a person did not visit a physician in the year (31% of the rows). The features are a column of
 ones, and site and year, insurance plan, age, sex, family, schooling, income and health, standardized to mean 0 and
 standard deviation 1.
 """

@@ -1,7 +1,7 @@
-"""The austerity test with thresholds that a scan of all data chooses for each step.
+"""The austerity test with thresholds that are computed for each step from all the data.
 
-It shows how much data a better choice of thresholds could save at most. Given the standardized mean mu of a step, the
-test uses the smallest threshold G at which the error of the whole test at mu is epsilon,
+The test shows how much data a better choice of thresholds could save at most. Given the standardized mean mu of a step,
+the test uses the smallest threshold G at which the error of the whole test at mu is epsilon,
 
     G(mu) = the solution of error(mu; pi_1, G) = epsilon,    0 if the first stage alone errs less.
 

@@ -1,10 +1,11 @@
 """Acceptance tests and a program of Seita et al. where their code differs from their paper.
 
-The code, github.com/DanielTakeshi/New_MH_Test, also differs from the paper in other respects: it omits the prior of
-the mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows with
-"as in their code", tests, prior and initial states are those of the code. Sizes, steps, temperatures and batch sizes
-are always those of the paper; its covariances 0.15 I and 0.05 I are standard deviations in the code. Batches are drawn
-at random, whereas the code uses consecutive ones. The program generates the correction distribution.
+The code (github.com/DanielTakeshi/New_MH_Test) also differs from the paper in other respects. It omits the prior of the
+mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows labeled
+"their code", the tests, the prior and the initial states are those of the code. Sizes, steps, temperatures and batch
+sizes are always those of the paper. The covariances 0.15 I and 0.05 I in the paper are standard deviations in the code.
+Batches are drawn at random here, whereas the code uses consecutive data points. The program genNormToLog generates the
+correction distribution.
 """
 
 from __future__ import annotations

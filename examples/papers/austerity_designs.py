@@ -2,14 +2,15 @@
 
     python examples/papers/austerity_designs.py [--full] [--jobs N] [-o DIR]
 
-The austerity test is a random walk that ends when it leaves a strip. Its errors and data usage follow from this walk
-without simulation, and so does the bias of the acceptance probability, for which errors cancel over the uniform number
-of the step. Designs select the batch size and epsilon: on average over the moves of a trial run, with a fixed batch of
-600 data points, or for the worst case over all moves.
+The statistic of the austerity test is a random walk, and the test ends when the walk leaves a strip. The error and the
+data usage of the test, and the bias of the acceptance probability, are computed from this walk without simulation. The
+bias is smaller than the error because errors cancel in the average over the uniform number of the step. Designs select
+the batch size and epsilon in three ways: on average over the moves of a trial run, on average with a fixed batch of 600
+data points, or for the worst case over all moves.
 
-The script reports errors and data usage of the walk and of tests on the data of one move; the cancellation of errors;
-and, for moves of independent component analysis, the errors on 100 new moves of designs made with 100 moves. The
-sources are simulated, because the recordings of the paper are not available.
+The script reports the errors and data usage of the walk and of tests on the data of one move, and the cancellation of
+errors. For independent component analysis, it computes designs from 100 moves and reports their errors on 100 new
+moves. The sources are simulated because the recordings of the paper are not available.
 
 References
 ----------

@@ -1,20 +1,20 @@
-"""Compare Gibbs samplers that read a part of the terms of each update.
+"""Compare Gibbs samplers that read only some of the terms of each update.
 
     python examples/papers/austerity_gibbs.py [--full] [--jobs N] [-o DIR]
 
-A Markov random field has 100 binary variables and a potential for each triple of variables, log psi ~ N(0, 0.02). Here
-.02 is the standard deviation; as a variance it would give conditional probabilities near 0 or 1. An exact update of a
-variable adds up 4,851 terms. The austerity test reads 500 at a time until the side of its threshold is certain, up to
-an error of epsilon per stage. At small size there are 40 variables, 741 terms, batches of 75, and stronger potentials,
-so that updates have the same uncertainty.
+A Markov random field has 100 binary variables and a potential for each triple of variables, log psi ~ N(0, 0.02). The
+second parameter is interpreted as the standard deviation because a variance of 0.02 would give conditional
+probabilities near 0 or 1. An exact update of a variable adds 4,851 terms. The austerity test reads 500 terms at a time
+until it is certain, up to an error of epsilon per stage, whether the sum is above or below the threshold. The small run
+has 40 variables, 741 terms, batches of 75, and stronger potentials, so that updates have the same uncertainty.
 
-The script reports the frequency with which a variable becomes 1 against its exact conditional probability p, compared
-with the theory of the test; and the error of the joint probabilities of five variables, averaged over 1,600 sets of
-five and compared with long exact chains, by terms read and by processor time.
+The script reports the frequency with which a variable becomes 1, for each exact conditional probability p, and compares
+it with the theory of the test. It also reports the error of the joint probabilities of five variables, by terms read
+and by processor time. The error is relative to long exact chains and averaged over 1,600 sets of five variables.
 
-The paper does not state the number of sweeps in its 1,000 seconds; with --full a chain reads the terms of 5,000 exact
-sweeps. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which its update
-implies.
+The paper does not state the number of sweeps in its 1,000 seconds. With --full, a chain reads as many terms as 5,000
+exact sweeps. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which follows
+from the update.
 
 References
 ----------

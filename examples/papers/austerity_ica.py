@@ -4,19 +4,21 @@
 
 Four mixed sources, two of them normal, are separated. After whitening, the unmixing matrix is orthogonal, and random
 walks on the orthogonal matrices draw from its posterior. The austerity test reads 500 data points at a time until its
-decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean squared error over
-ten chains of the mean Amari distance to the true matrix. Exact chains read data contiguously, three to six times
-faster, and use six times as many.
+decision is certain, up to an error of epsilon per stage. The exact test has epsilon = 0. The risk is the mean squared
+error, over ten chains, of the mean Amari distance to the true matrix. Exact chains read the data contiguously, which is
+three to six times faster, and have six times the budget.
 
-The data do not distinguish two normal sources from a rotation of them. This angle is nearly unrestricted and dominates
-the distance; the walk, with a step for the other five planes, explores it slowly. The long exact reference runs
-therefore rotate this plane by larger steps: they are an exact sampler of the same posterior.
+The data do not determine the rotation of the two normal sources. The angle of this rotation is nearly unrestricted and
+dominates the Amari distance. The random walk explores this angle slowly because its step size is suitable for the other
+five planes. The long exact reference runs therefore use larger steps for this plane. They sample from the same
+posterior.
 
-Chains start at draws of the long runs, so that only the tests differ, and also at the identity. FILE is a WAV file with
-two channels, music and noise, which are mixed with two normal sources; without it two sources are simulated.
+Chains start either at draws of the long runs, so that only the tests differ, or at the identity. FILE is a WAV file
+with two channels, music and noise, which are mixed with two normal sources. Without FILE, these two sources are
+simulated.
 
-The script reports the risk by data read and by processor time, its components, and the data usage of tests, with --full
-also for 1.95 million data points, as in the paper.
+The script reports the risk by data read and by processor time, its components, and the data usage of tests. With
+--full, it also reports the data usage for 1.95 million data points, as in the paper.
 
 References
 ----------

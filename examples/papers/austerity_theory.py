@@ -4,16 +4,16 @@
 
 Theorem 1 bounds the distance between the posterior and the stationary distribution of chains with the austerity test,
 and theorem 4 that of a Gibbs sampler. Both are evaluated for chains with explicit transition matrices: a random walk on
-41 points of a line, and a field of 6 binary variables. The acceptance probability of the test is a function of the
-exact probability, from its theory. The contraction eta is the largest total variation distance between two rows of the
-exact matrix, or of a power of it, for several steps. The same matrices give the bias and the variance of a mean, and
-the epsilon of the lowest risk at a budget.
+41 points of a line, and a field of 6 binary variables. The acceptance probability of the test is computed from the
+exact probability by the theory of the test. The contraction eta is the largest total variation distance between two
+rows of the exact matrix or, for several steps, of a power of this matrix. The same matrices give the bias and the
+variance of a mean, and the epsilon with the lowest risk for a given budget.
 
 The script also evaluates statements in words: on Langevin moves with decreasing steps, on pseudo-marginal chains, on
 data with extreme outliers, and on the distribution of the test statistic.
 
 Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and compares
-the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images; without it data
+the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images. Without FILE, data
 are simulated, and this figure is not evaluated.
 
 References

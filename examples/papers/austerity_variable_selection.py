@@ -4,19 +4,19 @@
 
 A logistic regression predicts whether a person sees a doctor in a year, with an unknown subset of 33 features. Chains
 start with one feature, and change coefficients, add features and remove them. The austerity test reads 500 data points
-at a time until its decision is certain, up to an error of epsilon per stage; 0 is the exact test. The risk is the mean
-squared error of the predictive probability for 1000 held-out years, relative to long exact runs.
+at a time until its decision is certain, up to an error of epsilon per stage. The exact test has epsilon = 0. The risk
+is the mean squared error of the predictive probability for 1000 held-out years, relative to long exact runs.
 
-The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are from the
-RAND Health Insurance Experiment (examples/data), 20,186 person-years of about 5,900 persons: years of one person are
-among training and test data, as if they were independent. Births have a larger scale, by the root of the ratio of the
-data sizes, and the scale of updates gives an acceptance rate of a half. Exact chains, which take less time per data
-point, read six times as many.
+The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are 20,186
+person-years of about 5,900 persons from the RAND Health Insurance Experiment (examples/data). Years of the same person
+occur in both training and test data and are treated as independent. The scale of births is larger than in the paper, by
+the square root of the ratio of the data sizes, and the scale of updates gives an acceptance rate of a half. Exact
+chains take less time per data point and read six times as many data points.
 
-The script reports the risk by data read and by processor time, also for simulated data of the paper's size; the
-inclusion probability of each feature; and the size of models from one feature and from all. On the data here,
-approximate tests lose features that exact ones nearly always include, and there are few local minima. Claims on models
-are evaluated for MiniBooNE only.
+The script reports the risk by data read and by processor time, also for simulated data of the paper's size. It also
+reports the inclusion probability of each feature, and the size of the models in chains that start with one feature or
+with all features. For the RAND data, chains with approximate tests lose features that exact chains nearly always
+include, and there are few local minima. Claims about models are evaluated only for MiniBooNE.
 
 References
 ----------

@@ -3,17 +3,17 @@
     python examples/papers/barker_correction.py [--full] [--jobs N] [-o DIR]
 
 Barker's test requires logistic noise, and a minibatch has normal noise with standard deviation sigma. A correction
-distribution converts one into the other, up to an error: the largest difference of two distribution functions. The
-paper computes it on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, sets negative weights to zero, and
-tabulates the error for N = 2000 and 4000, sigma = 0.8 to 1.1 and five penalties. The script follows the authors' code,
-which does not normalize the remaining weights. steinkit solves the minimax problem instead.
+distribution converts the normal noise into logistic noise. Its error is the largest difference between the two
+distribution functions. The paper computes it on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, sets negative
+weights to zero, and tabulates the error for N = 2000 and 4000, sigma = 0.8 to 1.1 and five penalties. The script
+follows the authors' code, which does not normalize the remaining weights. steinkit solves the minimax problem instead.
 
-The ridge problem depends on penalty and grid only through lambda / N^2 if the grid resolves the normal distribution:
-the small run uses a grid of 500 atoms per side, the full run one of 2000. At sigma = 0.8 the smallest penalties depend
-on rounding errors: the full run uses the paper's grid of 4000, with sums in several orders. 37 of the 40 errors are
-reproduced to the last digit (36 in the small run); the errors of steinkit's distribution are smaller by orders of
-magnitude. The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program; the full run
-repeats each of its steps.
+If the grid resolves the normal distribution, the ridge problem depends on penalty and grid only through lambda / N^2.
+The small run therefore uses a grid of 500 atoms per side, and the full run a grid of 2000. At sigma = 0.8, the results
+for the smallest penalties depend on rounding errors, so the full run uses the paper's grid of 4000, with sums in
+several orders. The script reproduces 37 of the 40 errors to the last digit (36 in the small run). The other three, at N
+= 4000 and sigma = 1.1, differ from the output of the authors' program, and the full run repeats each step of this
+program. The errors of steinkit's distribution are smaller by orders of magnitude.
 
 References
 ----------

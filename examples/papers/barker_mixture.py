@@ -3,14 +3,15 @@
     python examples/papers/barker_mixture.py [--full] [--jobs N] [-o DIR]
 
 Random walks sample the posterior of Welling and Teh's Gaussian mixture for a million data points, at a temperature for
-which it is as wide as that of a hundred. The acceptance tests are exact Metropolis, the austerity test, the
-concentration test, and Barker's test on a minibatch. The paper plots the draws and the data read per decision, and
-tabulates their means over ten runs and the fit of the draws to the bins of the posterior.
+which it is as wide as the posterior for a hundred data points. The acceptance tests are exact Metropolis, the austerity
+test, the concentration test, and Barker's test on a minibatch. The paper plots the draws and the data read per
+decision, and tabulates their means over ten runs and the fit of the draws to the bins of the posterior.
 
 Barker's test reads at most as many data points as in the paper. The authors' code omits the prior, stops if the mean is
-five standard errors from zero, and uses sigma = 0.9. Its concentration test grows by a factor of 2 instead of 1.5, uses
-a different bound than the one proved for samples without replacement, and never reads all data. The script includes
-this variant, and Barker's test with one change at a time. The small run has 100,000 data points and shorter chains.
+five standard errors from zero, and uses sigma = 0.9. The concentration test in this code increases the sample size by a
+factor of 2 instead of 1.5, uses a different bound than the one proved for samples without replacement, and never reads
+all data. The script includes this variant, and Barker's test with one of the changes at a time. The small run has
+100,000 data points and shorter chains.
 
 References
 ----------

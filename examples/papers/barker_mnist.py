@@ -4,17 +4,16 @@
 
 Logistic regression on 784 pixels distinguishes handwritten ones and sevens, with a flat prior and at temperature 100.
 Random walks use Barker's minibatch test, the austerity test and the concentration test; their states are used for
-classification. The paper does not state the start of the chains: here it is zero, and also uniform numbers in [0, 1] as
-in the authors' code. From the latter, Barker's test reads more data until the chains are at the mode, in the first
-thousand steps. Tests with the settings of that code are included.
+classification. The paper does not state the start of the chains. Here, chains start at zero, or at uniform numbers in
+[0, 1] as in the authors' code. With uniform starts, Barker's test reads more data in the first thousand steps, until
+the chains reach the mode. Tests with the settings of the authors' code are included.
 
-The first version of the paper used temperature 1000. Another run starts at temperature
-100 and continues at 1 after 400 steps; the paper does not state the reduced step size, which is 0.01 instead of 0.05
-here.
+The first version of the paper used temperature 1000. Another run starts at temperature 100 and continues at temperature
+1 after 400 steps. The paper does not state the reduced step size, which is 0.01 instead of 0.05 here.
 
-Without FILE the data are simulated, two overlapping clouds of the same shape, and no claim is evaluated. "Covariance
-0.05 I" in the paper is a standard deviation of 0.05 in its code. The script reports the data per decision, and the
-accuracy on test data against the data read.
+Without FILE, the data are simulated as two overlapping clouds of the same shape, and no claim is evaluated. "Covariance
+0.05 I" in the paper is a standard deviation of 0.05 in the authors' code. The script reports the data per decision, and
+the accuracy on test data against the data read.
 
 References
 ----------

@@ -6,11 +6,11 @@ The variance of the log acceptance ratio is computed for moves of the mixture po
 data points, for several step sizes, batch sizes and temperatures. The batch sizes of Barker's test are compared with a
 normal distribution.
 
-The noise of a minibatch is not exactly normal. With the mean of b exponential terms, all distribution functions are
-known: before and after the test adds a normal variable and the correction, and without the correction, where normal
-noise replaces logistic noise. The stationary distribution of a walk on 41 states is computed from its transition
-matrix. The distribution of the t statistic of exponential terms is simulated, and compared with the normal distribution
-and its first Edgeworth correction.
+The noise of a minibatch is not exactly normal. If it is the mean of b exponential terms, its distribution function is
+known before and after the test adds a normal variable and the correction. The distribution function without the
+correction, when normal noise replaces logistic noise, is also known. The stationary distribution of a walk on 41 states
+is computed from its transition matrix. The distribution of the t statistic of exponential terms is simulated, and
+compared with the normal distribution and its first Edgeworth correction.
 
 References
 ----------

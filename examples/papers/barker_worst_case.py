@@ -2,17 +2,20 @@
 
     python examples/papers/barker_worst_case.py [--full] [--jobs N] [-o DIR]
 
-Lemma 1: for the mean of normal data, with a flat prior and proposals as wide as the posterior, the austerity and the
-concentration test read all N data points with a probability of at least c, which does not depend on N; the proof gives
-c = 0.0085. Here states are drawn from the posterior, moves from the proposal, and each move is tested once.
+Lemma 1 of the paper is on the mean of normal data, with a flat prior and proposals as wide as the posterior. It states
+that the austerity test and the concentration test read all N data points with a probability of at least c, which does
+not depend on N. The proof gives c = 0.0085. In this script, states are drawn from the posterior, moves are drawn from
+the proposal, and each move is tested once.
 
 The concentration test nearly always reads all data. The austerity test reads about half of the data on average. The
-fraction of its decisions that read *all* data, to which the lemma refers, decreases like (m / N)^1/2 if the batch size
-m does not grow with N: at the last stage but one the standard error of the mean is smaller by this factor. The lemma's
-conclusion holds, a large data usage at every N, but not its statement; the proof omits this factor. If m is
-proportional to N, the lemma holds. Barker's minibatch test has the same limitation at temperature 1: few of its
-decisions read all data, but for moves of this size it must read the fraction z^2 / (1 + z^2), with z a standard normal
-number, a third on average. Its batches are small if the temperature is high or the moves are short.
+lemma refers to the fraction of decisions that read *all* data. For the austerity test, this fraction decreases like (m
+/ N)^1/2 if the batch size m does not grow with N because the standard error of the mean at the penultimate stage is
+smaller by this factor. The proof omits this factor. The lemma's conclusion that the data usage is large at every N
+holds, but its statement does not. If m is proportional to N, the lemma holds.
+
+Barker's minibatch test has the same limitation at temperature 1. Few of its decisions read all data, but for moves of
+this size it must read the fraction z^2 / (1 + z^2) of the data, where z is a standard normal number. This is a third on
+average. Its batches are small if the temperature is high or the moves are short.
 
 References
 ----------

@@ -38,27 +38,27 @@ MANY = 6  # rows of a claim that are all shown
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
-Claims of five papers, compared with results of steinkit. A printed number *holds* if it differs from ours by at most
-half a unit of its last digit plus two standard errors of the difference. One in twenty correct numbers fails by chance,
-except for exact values and predictions of one run. Statements in words hold by the rules in the files of criteria,
-which also describe criteria that were changed after a run.
+This page compares claims of five papers with results of steinkit. A number printed in a paper *holds* if it differs
+from the result here by at most half a unit of its last digit plus two standard errors of the difference. One in twenty
+correct numbers fails by chance, except for exact values and predictions of one run. A statement in words holds if the
+results satisfy its criterion. The files of criteria also describe criteria that were changed after a run.
 
-The number after ± is the half-width of a 95% interval (for few runs by Student's t), of a prediction interval for
+The number after ± is the half-width of a 95% interval (Student's t for few runs), of a prediction interval for
 claims about one run, or the error of a grid. Parentheses contain asymmetric intervals, or 95% of single runs.
 
-If a paper does not specify the protocol, or its data are not available, plausible ones are used, and the claim *holds
-under* those that confirm it. Other claims *fail*, are *open* if the results cannot decide them, or are *not run*. A
-claim has the least favorable verdict of its rows; rows without a verdict have that of their claim. If a claim has more
-than six rows, only those that do not hold are listed. *Barker*, *austerity* and *concentration* are MHminibatch,
-AustereMH and MHSubLhd.
+If a paper does not specify the protocol, or its data are not available, alternatives are used, and the claim
+*holds under* those that confirm it. Other claims *fail*, are *open* if the results cannot decide them, or are
+*not run*. A claim has the least favorable verdict of its rows, which also applies to rows without a verdict. Claims
+with more than six rows list only those that do not hold. The papers call the tests *Barker*, *austerity* and
+*concentration* MHminibatch, AustereMH and MHSubLhd.
 
-`index.py --run` runs all scripts and writes this page. [`_data_files.py`](_data_files.py) lists the papers' data.
+`index.py --run` writes this page. [`_data_files.py`](_data_files.py) lists the papers' data.
 """
-SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the estimate of
-`estimate_bias` from the scores, with its margin of error: the root mean square of the errors of means and log standard
-deviations, in posterior standard deviations. *True error* is the same relative to the true moments of the posterior,
-which `estimate_bias` does not use. *Reliable* is the fraction of coordinates reported as reliable. All values
-are medians over the chains; "-" means too few draws."""
+SAMPLERS = """*Worth* is the number of independent draws with the same error. *Bias* is the root mean square of the
+errors of means and log standard deviations, in posterior standard deviations, as estimated by `estimate_bias` from the
+scores, with its margin of error. *True error* is the same root mean square, computed from the true moments of the
+posterior, which `estimate_bias` does not use. *Reliable* is the fraction of coordinates with a reliable estimate. All
+values are medians over the chains. A dash means that there are too few draws."""
 
 
 def main() -> None:

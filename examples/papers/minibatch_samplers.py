@@ -10,13 +10,15 @@ those of gradients and of the search for the mode, and in seconds.
 
 The plot shows the worth of the draws for each budget: the number of independent draws with the same kernel Stein
 discrepancy, or with the same error of the means and squares of the coordinates, whichever is smaller. Bias and slow
-mixing both reduce it. Neither criterion suffices: 500 exact draws in fifty dimensions, with one coordinate 2.8 times
-too wide, are still worth about 420 by the kernel, and 4 by the moments, but moments do not depend on shapes. Crosses
-mark draws that the verdict rejects, which uses no other draws for comparison. A table lists the bias that
-`estimate_bias` reports from the scores, in posterior standard deviations, and the true error of means and standard
-deviations, which is not available to the samplers and to `estimate_bias`.
+mixing both reduce the worth. Neither criterion alone is sufficient. For example, 500 exact draws in fifty dimensions
+with one coordinate that is 2.8 times too wide are worth about 420 draws by the kernel and 4 by the moments. The
+moments, however, do not detect errors in the shape. Crosses mark draws that the verdict rejects. The verdict does not
+use other draws for comparison. A table lists the bias that `estimate_bias` reports from the scores, in posterior
+standard deviations, and the true error of means and standard deviations. Neither the samplers nor `estimate_bias` use
+the true error.
 
-The concentration test requires a bound. The cost of computing it is included in the seconds, not in the evaluations.
+The concentration test requires a bound. The cost of computing this bound is included in the seconds but not in the
+evaluations.
 
 Settings are selected in the same way for all samplers. Each sampler has six trials per posterior (two in the small run,
 which omits the 50 components), with different step sizes and values of its other option, at the full budget and with

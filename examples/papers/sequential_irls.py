@@ -2,15 +2,16 @@
 
     python examples/papers/sequential_irls.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Regression by least absolute deviations and logistic regression are solved with all data in each iteration; with batches
-that grow by a thousandth of the data until the direction of a step passes a test at 1%, as published; with the variant
-of this package, which keeps a batch and allows for its noise; and by stochastic gradient descent with the best of
-several schedules. The published test starts with a thousandth of the data here, and also with 8,100, a thousandth of
-the paper's eight million digits. Without FILE the data are simulated with ten coefficients. FILE is the Million Song
-data set or MNIST, with images reduced to 50 principal components to distinguish a 3 from the other digits.
+The script compares four methods for least absolute deviations and logistic regression. The first uses all data in each
+iteration. The second, as published, uses batches that grow by a thousandth of the data until the direction of a step
+passes a test at 1%. The third is the variant of this package, which keeps a batch and allows for its noise. The fourth
+is stochastic gradient descent with the best of several schedules. The published test starts with a thousandth of the
+data, or with 8,100 data points, which is a thousandth of the paper's eight million digits. FILE is the Million Song
+data set or MNIST, with images reduced to 50 principal components to distinguish a 3 from the other digits. Without
+FILE, the data are simulated with ten coefficients.
 
-The share of steps more than 90 degrees away from that of all data is counted for a logistic regression with three
-coefficients and 20,000 data points, in the first ten steps from zero.
+For a logistic regression with three coefficients and 20,000 data points, the script counts the steps with a direction
+that differs by more than 90 degrees from the direction for all data, among the first ten steps from zero.
 
 The script reports the loss on test data relative to that of the solution, by passes over the data.
 

@@ -4,11 +4,12 @@
 
 Random walks draw from the posterior of a logistic regression that distinguishes the digits 7 and 9 by 50 principal
 components. The austerity test reads 500 data points at a time until its decision is certain, up to an error of epsilon
-per stage; 0 is the exact test. The risk is the mean squared error of the predictive probability of each test image,
-relative to long exact runs of the Langevin algorithm.
+per stage. The exact test has epsilon = 0. The risk is the mean squared error of the predictive probability of each test
+image, relative to long exact runs of the Langevin algorithm.
 
-Chains start at zero, where according to the paper exact chains have not burnt in; and also at draws of the long runs,
-so that only the tests differ. Without FILE data of the same kind are simulated, and no claim is evaluated.
+Chains start either at zero or at draws of the long runs. According to the paper, exact chains from zero have not burnt
+in. With starts from the long runs, only the tests differ. Without FILE, data of the same kind are simulated, and no
+claim is evaluated.
 
 The script reports the data usage, the frequency of incorrect decisions, and the risk by data read and by time.
 

@@ -3,9 +3,9 @@
     python examples/papers/sequential_sgld_pitfall.py [--full] [--jobs N] [-o DIR]
 
 The posterior of a regression coefficient under a Laplace prior has its mode next to a kink. To the left of the kink the
-density decreases steeply, and the gradient moves uncorrected Langevin chains far to the right. They return slowly.
-A Metropolis-Hastings test rejects these moves: the exact one, or the austerity test with epsilon 1/2, which decides
-after the first 500 of 10,000 data points.
+density decreases steeply, and the gradient moves uncorrected Langevin chains far to the right. They return slowly. Both
+the exact Metropolis-Hastings test and the austerity test with epsilon 1/2, which decides after the first 500 of 10,000
+data points, reject these moves.
 
 The script reports the Kolmogorov distance of the draws from the exact posterior, which has a known distribution
 function, and the data usage of the tests. Chains start at exact draws, so that the distance measures the bias of the

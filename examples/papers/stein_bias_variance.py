@@ -2,22 +2,22 @@
 
     python examples/papers/stein_bias_variance.py [--full] [--jobs N] [-o DIR]
 
-Random walks sample the nodal posterior (logistic regression, 53 patients, d = 6): an exact one (epsilon = 0), and those
-with the austerity test, which reads two patients at a time until it is certain up to an error of epsilon per stage. The
-states of the first 1000 of 10^5 likelihood evaluations are discarded, and the chain is thinned to 1000 evenly spaced
-draws. The discrepancy of the draws within a budget is computed for increasing budgets: approximate tests make more
-moves and are biased.
+Random walks sample the nodal posterior (logistic regression, 53 patients, d = 6) with the exact test (epsilon = 0) and
+with austerity tests. An austerity test reads the data of two patients at a time until it is certain, up to an error of
+epsilon per stage. The states of the first 1000 of 10^5 likelihood evaluations are discarded, and the chain is thinned
+to 1000 evenly spaced draws. The discrepancy of the draws within a budget is computed for increasing budgets. Chains
+with approximate tests make more moves but are biased.
 
-The paper has one chain of each. The script reports the medians of twenty chains and the budgets at which they cross,
-with bootstrap intervals, by the paper's measures: the graph Stein discrepancy, and the errors of predictions, means and
-second moments. It also uses the sliced Stein discrepancy, because in six dimensions that of the graph is near its upper
-limit, where it hardly ranks samples.
+The paper shows one chain per test. The script reports the medians of twenty chains and the budgets at which they cross,
+with bootstrap intervals, for the paper's measures: the graph Stein discrepancy, and the errors of predictions, means
+and second moments. It also uses the sliced Stein discrepancy because the graph discrepancy is near its upper limit in
+six dimensions and hardly ranks samples.
 
-Errors are relative to long exact Langevin chains, because the Langevin chain of the authors' code omits the ratio of
-the proposals and draws from nearly the square of the density. They are medians over 200 chains. The error of a
+Errors are medians over 200 chains, relative to long exact Langevin chains. The reference chain of the authors' code is
+not used because it omits the ratio of the proposals and draws from nearly the square of the density. The error of a
 prediction has three forms: divided by the 1-norm of the patient's covariates, as in the paper; the same for the
-logistic function of the mean, as in the authors' script; and undivided. The paper divides other errors by a constant,
-which does not change the crossings.
+logistic function of the mean, as in the authors' script; and undivided. The paper divides the other errors by a
+constant, which does not change the crossings.
 
 References
 ----------

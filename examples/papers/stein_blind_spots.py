@@ -2,13 +2,13 @@
 
     python examples/papers/stein_blind_spots.py [--full] [--jobs N] [-o DIR]
 
-Chains of stochastic gradient Langevin dynamics with the step size 0.05 sample the mixture posterior of two modes with a
-bias. R-hat and the halves of the chains compare the chains with each other, not with the target. The script reports
-both, the error of the second moments relative to the posterior, and the Stein discrepancy relative to that of exact
-draws.
+Chains of stochastic gradient Langevin dynamics with step size 0.05 sample the mixture posterior, which has two modes,
+with a bias. R-hat compares the chains with each other, and the halves of a chain can also be compared, but neither
+comparison involves the target. The script reports both comparisons, the error of the second moments relative to the
+posterior, and the Stein discrepancy relative to that of exact draws.
 
-The score statistic of N(0, 1) is the mean of the score and of its product with the draws, and thus a function of the
-first two moments. It is computed for standardized draws from N(0, 1) and from Student's t distribution.
+The score statistic of N(0, 1) consists of the means of the score and of the product of score and draws, so it is a
+function of the first two moments. It is computed for standardized draws from N(0, 1) and from Student's t distribution.
 
 References
 ----------

@@ -2,13 +2,13 @@
 
     python examples/papers/stein_discrepancies_compared.py [--full] [--jobs N] [-o DIR]
 
-The samples are independent draws from Unif(0, 1) and N(0, 1). The Stein factors are those with which the Wasserstein
-distance is a lower bound, (0.5, 0.5, 1) and (1, 4, 2). All three values are certified brackets: the order of two of
-them is proved if their brackets do not overlap.
+The samples are independent draws from Unif(0, 1) and N(0, 1). With the Stein factors (0.5, 0.5, 1) and (1, 4, 2), the
+Wasserstein distance is a lower bound on the Stein discrepancies. All three values are certified brackets, so the order
+of two values is proved if their brackets do not overlap.
 
-The script reports whether Wasserstein <= classical <= graph holds, the differences of graph and classical
-discrepancies, whether both follow the fluctuations of the Wasserstein distance, and that for the uniform target the
-classical discrepancy *equals* the Wasserstein distance.
+The script reports whether Wasserstein <= classical <= graph holds, the differences between graph and classical
+discrepancies, and whether both follow the fluctuations of the Wasserstein distance. For the uniform target, it also
+reports whether the classical discrepancy *equals* the Wasserstein distance.
 
 References
 ----------

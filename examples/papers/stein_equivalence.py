@@ -2,19 +2,19 @@
 
     python examples/papers/stein_equivalence.py [--full] [--jobs N] [-o DIR]
 
-By proposition 5 the discrepancy of the complete graph is at least the classical one, and at most a constant times the
-classical one. By proposition 6 that of a t-spanner is between the discrepancy of the complete graph and 2 t^2 times it.
-In one dimension the classical discrepancy can be computed. The first proposition is tested with independent draws, with
-the midpoints of Unif(0, 1), for which the ratio is (2 n - 1) / n, and with draws of a shifted normal distribution. The
-second is tested with independent draws, with a missing mode of a mixture, and with a grid, in two and three dimensions
-and with t = 2.
+By proposition 5, the discrepancy of the complete graph is at least the classical discrepancy, and at most a constant
+times the classical discrepancy. By proposition 6, the discrepancy of a t-spanner is at least the discrepancy of the
+complete graph, and at most 2 t^2 times this discrepancy. Proposition 5 is tested in one dimension, where the classical
+discrepancy can be computed. The samples are independent draws, the midpoints of Unif(0, 1), for which the ratio is (2 n
+- 1) / n, and draws from a shifted normal distribution. Proposition 6 is tested with independent draws, with a missing
+mode of a mixture, and with a grid, in two and three dimensions and with t = 2.
 
-All values are certified brackets: the script reports the smallest and the largest ratio that they allow.
+All values are certified brackets, and the script reports the smallest and the largest ratio that the brackets allow.
 
 Theorem 2 and proposition 3 bound the classical discrepancy by the Wasserstein distance and by couplings of the sample
 with the target. They are tested for quantiles of N(0, 1) that are shifted or scaled, and for a mass of 1/n at n, which
-keeps the Wasserstein distance near 1. Proposition 4 relates other Stein factors, and proposition 15 adds bounds.
-Spanners are built for up to 16,000 points.
+keeps the Wasserstein distance near 1. Proposition 4 is on other Stein factors, and proposition 15 is on bounded
+supports. Spanners are built for up to 16,000 points.
 
 References
 ----------

@@ -2,14 +2,15 @@
 
     python examples/papers/stein_rates.py [--full] [--jobs N] [-o DIR]
 
-The complete graph Stein discrepancy of the first n points of three sequences on [0, 1] is computed for the uniform
-target, n = 1..200. The slope of a line in the log-log plot is the rate. Independent draws converge like n^-1/2, Sobol's
-sequence like log(n)/n. For kernel herding only n^-1/2 is proved, and the paper found a faster rate.
+The script computes the complete graph Stein discrepancy of the first n points of three sequences on [0, 1] for the
+uniform target, for n = 1 to 200. The convergence rate is the slope of a line in the log-log plot. Independent draws
+converge like n^-1/2, and Sobol's sequence like log(n)/n. For kernel herding, only n^-1/2 is proved, and the paper found
+a faster rate.
 
-The line of the independent draws is fitted to the medians, as in the paper, and also through the points of all
-sequences, as in the authors' code, which is the mean of their slopes. That of Sobol's sequence, with the first point 0,
-is fitted through n = 1, 2, 4, ..., 128, as in the code; through all n it is flatter, as the table shows. The script
-reports these rates and those of the paper, and the rates by the classical Stein discrepancy, which requires no graph.
+For the independent draws, the line is fitted to the medians, as in the paper. It is also fitted to the points of all
+sequences, as in the authors' code, which gives the mean of the slopes. For Sobol's sequence, which starts with 0, the
+line is fitted to n = 1, 2, 4, ..., 128, as in the code. The table also contains the flatter line for all n. The script
+reports these rates, the rates of the paper, and the rates for the classical Stein discrepancy, which requires no graph.
 
 References
 ----------

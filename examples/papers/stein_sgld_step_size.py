@@ -2,14 +2,15 @@
 
     python examples/papers/stein_sgld_step_size.py [--full] [--jobs N] [-o DIR]
 
-Stochastic gradient Langevin dynamics (SGLD) with minibatches of 5 draws 1000 points of the posterior of a mixture with
-two modes, from a random start, with eight step sizes. The criteria for the selection are the medians over seeds of the
-effective sample size and of the graph Stein discrepancy.
+Stochastic gradient Langevin dynamics (SGLD) with minibatches of 5 data points generates 1000 draws from the posterior
+of a mixture with two modes, from a random start, for each of eight step sizes. The criteria for the selection are the
+medians over seeds of the effective sample size and of the graph Stein discrepancy.
 
-The script reports both selections, and their frequencies with other seeds (a bootstrap over the seeds, which are the
-same for all step sizes). The authors' code uses the mean over coordinates of effective sizes from an autoregressive
-spectrum; the current standard is the smallest of rank-normalized ones. Both are included. The code also uses the mean
-over coordinates of the discrepancy instead of the sum, which is half as large and gives the same selection.
+The script reports both selections and their frequencies with other seeds, based on a bootstrap over the seeds, which
+are the same for all step sizes. The authors' code computes effective sample sizes from an autoregressive spectrum and
+averages them over the coordinates. The current standard is the smallest rank-normalized effective sample size over the
+coordinates. Both are included. The authors' code also averages the discrepancy over the coordinates instead of adding.
+The mean is half as large and gives the same selection.
 
 The script then evaluates the paper's statements on its plots: the fraction of draws outside the region that contains
 99% of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.

@@ -3,13 +3,13 @@
     python examples/papers/stein_simple_example.py [--full] [--jobs N] [-o DIR]
 
 The target is N(0, 1), and the samples are independent draws from N(0, 1) and from Student's t distribution with 10
-degrees of freedom, scaled to the same variance. The discrepancy of the first decreases with n. That of the second has a
-positive limit: the Stein function g(x) = sin x, which belongs to every Stein set of this target, gives an h = T_P g
-with a nonzero mean under the t distribution, which is a lower bound.
+degrees of freedom, scaled to the same variance. The discrepancy of the Gaussian sample decreases with n. The
+discrepancy of the t sample has a positive limit. A lower bound on this limit is the mean of h = T_P g under the t
+distribution for the Stein function g(x) = sin x, which belongs to every Stein set of this target.
 
-The script reports the rate of the Gaussian sample. The paper has the rate of one sequence, which is compared with the
-range of the rates of single sequences. The script also reports the limit for the t sample, and the regions where its
-test function h is large, the tails. The sizes are those of the authors' code, which fits the line through all of them.
+The script reports the convergence rate for the Gaussian sample. The paper's rate is for one sequence, so it is compared
+with the range of the rates of single sequences. The script also reports the limit for the t sample, and how large its
+test function h is in the tails. The sample sizes are those of the authors' code, which fits the line to all of them.
 
 References
 ----------

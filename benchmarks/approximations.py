@@ -1,6 +1,4 @@
-"""Approximate samples of a model.
-
-The approximations are variational fits, short or biased chains, and tempered and tilted draws.
+"""Approximate samples of a model: variational fits, short or biased chains, and tempered and tilted draws.
 
 Each function takes a model, a number of draws and a generator, and returns an array (n, d) or (chains, n / chains, d).
 Chains start at exact draws. No function uses the true moments.

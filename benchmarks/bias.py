@@ -7,22 +7,22 @@
 
 A mean or a standard deviation is *covered* if the truth is within its margin of error, plus two standard errors of the
 truth. A cell is a sample. The column *least* is the smallest coverage in a cell with at least ten quantities. Errors
-are in standard deviations, as medians over the reliable quantities. The column *worse* counts the quantities that the
-repair moved away from the truth by more than .05. The column *as one* refers to the quantities of samples that are
-reliable as a whole.
+are in standard deviations, as medians over the reliable quantities. The column *worse* counts the quantities with an
+error that the repair increases by more than .05. The column *as one* refers to the quantities of samples with reliable
+estimates for all quantities.
 
 The program has the following parts:
 
-- posteriors: 13 posteriors of posteriordb with six samples each, from scores only, and quantiles of the draws weighted
-  by `repair`;
+- posteriors: 13 posteriors from posteriordb with six samples each, using only the scores, and quantiles of the draws
+  weighted by `repair`;
 - logistic: skewed logistic regressions, d = 10 to 300, with the method "auto" and the density;
-- fresh: a Poisson regression, groups of binomial counts and negative binomial counts, used during development; a robust
-  regression, Weibull survival and heteroscedastic noise, not used during development;
+- fresh: three models that were used during development (a Poisson regression, groups of binomial counts, and negative
+  binomial counts) and three that were not (a robust regression, Weibull survival times, and heteroscedastic noise);
 - sgld: stochastic gradient Langevin dynamics on the nodal posterior;
 - modes: the same sampler on a mixture posterior with two modes, and distant normal modes with incorrect weights;
-- choice: the true error of the SGLD setting that each measure chooses, relative to the smallest. The column "ranked"
-  counts the seeds, of ten, for which a sweep ranks by bias. In these cases, all estimates of the best setting are
-  reliable, and no draws split into separate modes.
+- choice: the true error of the SGLD setting that each measure chooses, relative to the smallest error of all settings.
+  The column "ranked" counts the seeds, out of ten, for which a sweep ranks the settings by bias. This requires that all
+  estimates for the best setting are reliable, and that no draws split into separate modes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/bias_advi.py    # ten minutes; requires PyMC and NumPyro; --of pymc selects one of them
 
 There are three models in each library, and one of them is hierarchical. The truth is computed from long chains of NUTS,
-and comparisons account for its standard errors. A thousand other draws of NUTS are evaluated with the fits. The columns
-are those of `bias.py`, on the scale on which the library samples.
+and comparisons account for its standard errors. In addition to the fits, a thousand other draws from NUTS are
+evaluated. The columns are those of `bias.py`. All quantities refer to the scale on which the library samples.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Samples with known bias.
+"""Samples with known bias, from real posteriors, skewed logistic regressions, and other models.
 
-They are from real posteriors, skewed logistic regressions, and three other models.
-
-The true moments of a posteriordb posterior are those of its ten thousand reference draws. For other posteriors, they
-are from long runs of Hamiltonian Monte Carlo. Comparisons account for the standard errors of both.
+For posteriors from posteriordb, the true moments are computed from the ten thousand reference draws. For other
+posteriors, they are computed from long runs of Hamiltonian Monte Carlo. Comparisons account for the standard errors of
+these moments.
 
 FOLDER contains one folder per posterior, with ``reference.npz`` (points, scores, names: exact draws), ``biased.npz``
 (KEY_points, KEY_scores) and ``facts.json`` (mean, sd).

@@ -1,10 +1,8 @@
-"""Targets with curved, skewed or funnel-shaped densities.
-
-The module also provides exact draws, and true means and sds.
+"""Targets with curved, skewed or funnel-shaped densities, with exact draws and true moments.
 
 All parameters are unconstrained, and all data are simulated with fixed seeds. If the distribution factorizes, the true
-moments are closed forms or computed by quadrature. Otherwise, they are computed by importance sampling from a Student t
-distribution. Rejection sampling of these proposals gives exact draws.
+means and standard deviations are computed in closed form or by quadrature. Otherwise, they are computed by importance
+sampling from a Student t distribution, and rejection sampling with the same proposals gives exact draws.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Check that calls end within `max_seconds`, whatever they compute.
 
-There are two kinds of calls. CASES require more time than allowed, or nearly as much. The other calls are all measures,
-for sizes from 1000 draws to a million and from one coordinate to a thousand. The draws are independent, or those of a
-random walk with similar neighbors if this changes the work. A call is late if it takes more than one and a half times
-its limit plus two seconds. The exit code is 1 if a call is late.
+There are two kinds of calls. The calls in CASES need about as much time as allowed, or more. The other calls compute
+all measures for samples with 1000 to a million draws and one to a thousand coordinates. The draws are independent, or
+from a random walk if similar neighbors change the computing time. A call is late if it takes more than one and a half
+times its limit plus two seconds. The exit code is 1 if a call is late.
 
-Each call runs in a process that is forked from this one. This allows memory measurements and isolates remaining
-threads. Kernels are compiled in advance on small samples, because a compilation cannot be interrupted. The outcome is a
-result, with its relative width if it is a bracket, or the error with its bracket. The times are wall times, so calls
-may be late on a busy machine. A call that gets less than half of a processor is evaluated by processor time instead. It
-is treated as hanging after ten minutes.
+Each call runs in a process that is forked from this one, so that its memory can be measured and remaining threads
+cannot affect other calls. Kernels are compiled in advance on small samples because compilation cannot be interrupted.
+For each call, the table lists the result, with the relative width of a bracket, or the error. Times are wall times, so
+calls may be late on a busy machine. If a call gets less than half of a processor, its processor time is used instead.
+After ten minutes, a call is treated as hanging.
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--cases N] [--seed S] [--most GIGABYTES]
 """

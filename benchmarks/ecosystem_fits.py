@@ -1,7 +1,5 @@
 """Accuracy of steinkit's results for fits by PyMC, NumPyro, BlackJAX and Stan.
 
-The fits are compared with long reference runs.
-
     python benchmarks/ecosystem_fits.py --keep FOLDER    # a quarter of an hour; FOLDER stores the fits for later runs
     python benchmarks/ecosystem_fits.py --only pymc --models centred --quantities
     python benchmarks/ecosystem_fits.py --reference --keep FOLDER    # repeat the reference runs
@@ -9,14 +7,15 @@ The fits are compared with long reference runs.
 There are four models: varying intercepts of twelve groups, centered and non-centered; a mixture of two normal
 components with ordered means; and a negative binomial regression with an offset. Each is fitted by mean-field and
 full-rank ADVI (PyMC and NumPyro), by Pathfinder (BlackJAX, with the initial states of NumPyro), and by NUTS with
-default settings (PyMC, NumPyro and Stan). PyStan has no variational inference. Therefore, mean-field draws of NumPyro
-are evaluated with the density of Stan instead. Packages that are not installed are skipped.
+default settings (PyMC, NumPyro and Stan). PyStan has no variational inference, so mean-field draws from NumPyro are
+evaluated with the density from Stan instead. Packages that are not installed are skipped.
 
-The references are four chains of 10,000 draws of PyMC's NUTS with ``target_accept=0.99``. For both forms of a model,
-the non-centered form is used. The file ``records/ecosystem_fits_reference.json`` contains their means and standard
-deviations. An estimated bias is covered if the true bias is within its margin of error, plus two standard errors of the
-reference. The column "worst miss" is the largest distance of a reliable estimate from the truth beyond this margin.
-Errors are root mean squares over means and log standard deviations.
+The reference for each model consists of four chains of 10,000 draws from PyMC's NUTS with ``target_accept=0.99``. The
+centered and non-centered forms of a model have the same reference, which is sampled in the non-centered form. The file
+``records/ecosystem_fits_reference.json`` contains the reference means and standard deviations. An estimated bias is
+covered if the true bias is within its margin of error, plus two standard errors of the reference. The column "worst
+miss" is the largest distance of a reliable estimate from the truth beyond this margin. Errors are root mean squares
+over means and log standard deviations.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Read thousands of damaged files.
-
-Each file must be read correctly or rejected with an error, quickly.
+"""Read thousands of damaged files, and check that each is read correctly or rejected.
 
     python benchmarks/fuzz_files.py                       # more than 10,000 files, five minutes
     python benchmarks/fuzz_files.py --quick

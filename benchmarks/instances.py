@@ -1,6 +1,6 @@
 """Samples and targets shared by the benchmarks of the solvers.
 
-Each consists of draws (n, d) and a target, with a fixed seed.
+Each instance consists of draws (n, d) with a fixed seed, and a target.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Send control-C to every command at random moments.
+"""Interrupt every command at random moments, and check that it ends without errors or partial files.
 
-The command must end immediately, without errors or partial files.
-
-Every command with a noticeable run time is run to its end, and then repeatedly. At a random moment of its run time, it
-receives the signal INT. It must end within two seconds with exit code 130. Python must not print an "Exception ignored"
-or a traceback, and each output file must be complete or absent. If a command ends before the signal, it is run again.
-If a command gets less than half of a processor, the two seconds are CPU seconds. The exit code is 1 if any requirement
-is violated.
+Every command with a noticeable run time is run once without interruption. It is then run repeatedly and receives the
+signal INT (Ctrl-C) at a random moment. The command must end within two seconds with exit code 130. Python must not
+print "Exception ignored" or a traceback, and each output file must be complete or absent. If a command ends before the
+signal, it is run again. If a command gets less than half of a processor, the two seconds are CPU seconds. The exit code
+is 1 if any requirement is violated.
 
     python benchmarks/interrupts.py [--interrupts 60] [--seed 0] [--quick]
 

@@ -1,13 +1,14 @@
 """Data read by IRLS on growing batches, and reliability of its test of directions.
 
-The first table is for simulated regressions. It lists the data read (in multiples of all data) and the seconds until a
-method stays within .5 % and .05 % of the solution, and until it stops. Ratios are relative to all data. The method "as
-published" starts each iteration with new data, has no bias correction, and increases batches by a thousandth. For
-stochastic gradient descent, the best of several step size schedules is used, selected on the same data.
+The first table is for simulated regressions. It lists the data read (in multiples of the data set) and the seconds
+until the error of a method remains below .5 % and .05 %, and until the method stops. Ratios are relative to the method
+that uses all data. The method "as published" starts each iteration with new data, has no bias correction, and increases
+batches by a thousandth. For stochastic gradient descent, the best of several step size schedules is used, selected on
+the same data.
 
-The second table is for given ratios mu / sigma of the true step to its noise. It lists the fraction of steps in the
+The second table is for several ratios mu / sigma of the true step to its noise. It lists the fraction of steps in the
 wrong direction, delta for the true step, and the mean delta as estimated in the paper and with bias correction. It also
-lists the fractions of steps that pass at .01, and the fractions of those in the wrong direction.
+lists the fraction of steps that pass at .01, and the fraction of these steps that have the wrong direction.
 
     python benchmarks/irls.py [--quick]
 

@@ -1,6 +1,4 @@
-"""Kill sweeps, fill their disk and damage their files.
-
-The program counts the cells that are lost or run twice.
+"""Kill sweeps, fill their disk and damage their files, and count the cells that are lost or run twice.
 
 Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the command or one of its workers receives KILL,
 TERM or INT. The sweep is then resumed from its file. Every cell of the file must remain unchanged, and all cells must

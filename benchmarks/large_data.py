@@ -1,16 +1,16 @@
 """Verdicts, biases and choice of a step size from ten of a million data points per draw.
 
-The results are compared with those from all data.
+The program compares scores from ten data points per draw with scores from all data.
 
 The model is a logistic regression, d = 20, in memory-mapped files. The program has the following parts:
 
-- *verdict*: 1000 draws that are exact, shifted, too wide, or of SGLD. Seconds are CPU seconds, and the memory excludes
-  the files;
+- *verdict*: 1000 draws that are exact, shifted, too wide, or from SGLD. Times are in CPU seconds, and the memory
+  excludes the files;
 - *alarms*: rejection rates at .05 and .01 for 100 exact samples of 1000 draws;
-- *choice*: four step sizes of SGLD with control variates, ten seeds, and 200 draws each. The draws are thinned by 100,
-  because scores on all data are slow. The step size with the smallest bias is chosen by ten data points per draw and by
-  all data;
-- *refused*: a posterior with two modes, and one with 60 data points.
+- *choice*: four step sizes of SGLD with control variates, ten seeds, and 200 draws each. The draws are thinned by 100
+  because scores from all data are slow to compute. Both kinds of scores choose the step size with the smallest
+  estimated bias;
+- *refused*: two posteriors for which an error is expected, one with two modes and one with 60 data points.
 
 Exact draws are from the normal distribution at the mode, which is the posterior for this number of data points.
 

@@ -1,4 +1,4 @@
-"""Time and memory of the moment and sliced measures for large samples, with their goals.
+"""Time and memory of the moment and sliced measures for large samples, compared with goals.
 
 The cost of both measures is linear in the number of draws. Each row is from a separate process, which draws
 independently from N(0, I), computes the scores, and then computes one measure. The memory is the peak in excess of the

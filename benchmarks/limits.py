@@ -1,11 +1,12 @@
 """Efficiency of the most expensive kernels relative to the hardware and to peers.
 
-For each kernel, the table lists the operations or bytes per second of its definition (counted below), relative to plain
-BLAS or STREAM with one thread (`machine`). This fraction shows the potential of better code. The exponents of n, for
-CPU seconds and for the work, show the potential of better algorithms. If a kernel has no such limit, a lower bound is
-used instead. It is the search for the nearest neighbors of all points for a spanner, and the generation of the random
-numbers for a chain. A second table compares the kernels with peers on the same data. All runs use one thread. Peers
-that are not installed (`pip install clarabel qdldl stein-thinning goodpoints blackjax`) are reported and skipped.
+For each kernel, the table lists the operations or bytes per second, relative to those of BLAS or STREAM with one thread
+(`machine`). The operations are counted from the definition of the kernel. The ratio shows how much faster better code
+could be. The exponents of n, for the CPU time and for the number of operations, show the potential of better
+algorithms. For the spanner and the chains, which have no such limit, the time is compared with a lower bound: the
+search for the nearest neighbors of all points, and the generation of the random numbers. A second table compares the
+kernels with other packages (peers) on the same data. All runs use one thread. Peers that are not installed
+(`pip install clarabel qdldl stein-thinning goodpoints blackjax`) are reported and skipped.
 
     python benchmarks/limits.py [--quick] [--only NAME]
 """

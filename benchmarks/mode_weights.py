@@ -1,6 +1,4 @@
-"""Check the margins of the weights that `steinkit.mode_weights` estimates.
-
-The program also counts the samples that the function rejects.
+"""Check the margins of error and the rejection rates of `steinkit.mode_weights`.
 
     python benchmarks/mode_weights.py             # a quarter of an hour
     python benchmarks/mode_weights.py --quick
@@ -13,7 +11,7 @@ The program has the following parts:
 - wrong: the same samples with weights .6 and .4 in place of 1/2;
 - stuck: four chains that never move between modes, three of them in one of two modes. The errors of means and log
   standard deviations are relative to their root mean square, for the draws as given and after reweighting;
-- near: overlapping modes. The true weight is that of the region, from 100,000 draws;
+- near: overlapping modes. The true weight of a mode is the probability of its region, estimated from 100,000 draws;
 - sgld: SGLD on the mixture posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error with the
   exact weight of each region, which is the error within the modes;
 - verdict: false rejections of `steinkit.verdict` for exact samples, with and without the test of weights.

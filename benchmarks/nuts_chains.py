@@ -5,11 +5,11 @@
     python benchmarks/nuts_chains.py --judge --kept FOLDER --target    # by the score function: with invariance test
     python benchmarks/nuts_chains.py --write tests/data/nuts           # the small samples used by the tests
 
-NUTS runs with the default settings of the packages, without thinning. Each sample consists of one chain of 1000 draws
-or four chains of 500 draws. Such draws are negatively autocorrelated, while their squares are positively
-autocorrelated. The models are those of `nuts_models.py`. The options ``--models`` and ``--packages`` select some of
-them. Sampling requires ``pip install -e '.[ecosystems]'``, but the evaluation of stored draws does not. Because chains
-are independent, the chains of all seeds are sampled in one run, which compiles once.
+NUTS runs with the default settings of each package, without thinning. Each sample consists of one chain of 1000 draws
+or four chains of 500 draws. The draws are negatively autocorrelated, but their squares are positively autocorrelated.
+The models are defined in `nuts_models.py`. The options ``--models`` and ``--packages`` select models and packages.
+Sampling requires ``pip install -e '.[ecosystems]'``, but the evaluation of stored draws does not. Because chains are
+independent, the chains of all seeds are sampled in one run, which compiles once.
 
 FOLDER contains ``MODEL--PACKAGE--CHAINS.npz``: points and scores, of shape (seeds, chains, draws, d), and the software.
 """

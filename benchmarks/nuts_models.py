@@ -1,10 +1,8 @@
-"""Three models in four packages, sampled by the NUTS of each package.
+"""Three models in four packages, sampled by the NUTS of each package, with closed-form scores.
 
-The scores are in closed form.
-
-The coordinates are the same in all packages. They are x of the normal distribution, (mu, log tau, z) of eight schools,
-and (mu, log tau, slope, z) of the grouped logistic regression. The chains of a run are independent, each with a
-separate warm-up. Packages are imported when they are used.
+The coordinates are the same in all packages: x for the normal distribution, (mu, log tau, z) for eight schools, and
+(mu, log tau, slope, z) for the grouped logistic regression. The chains of a run are independent, each with a separate
+warm-up. Packages are imported when they are used.
 """
 
 from __future__ import annotations

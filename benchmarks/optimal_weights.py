@@ -7,10 +7,10 @@
 The program has the following parts:
 
 - posteriors: samples of the posteriors in a folder with one subfolder per posterior, which contains `reference.npz`,
-  `biased.npz` and `facts.json`. The modes of `normal_2-normal_mixture` are far apart, and no method here estimates
-  their weights, so it is omitted. Two samples are added to those of the folder: 1000 draws of the reference, which are
-  exact, and 1000 of its 2000 draws with probabilities that increase along the first principal axis. The true marginals
-  are estimated from 4000 to 6000 other draws;
+  `biased.npz` and `facts.json`. The posterior `normal_2-normal_mixture` is omitted because its modes are far apart and
+  none of these methods estimates mode weights. Two samples are added to those in the folder: 1000 reference draws,
+  which are exact, and 1000 of 2000 reference draws, selected with probabilities that increase along the first principal
+  axis. The true marginals are estimated from 4000 to 6000 other draws;
 - synthetic: exact draws, normal draws with the correct moments and draws that are too wide, of log gamma targets with
   independent and with strongly dependent coordinates (correlation .9), and of banana targets, with known marginals;
 - sgld: SGLD on the mixture posterior at three step sizes, with marginals from quadrature;
@@ -21,9 +21,9 @@ Errors are root mean squares over the coordinates, in standard deviations under 
 deviations, of the 5, 25, 50, 75 and 95 % quantiles, and the mean Wasserstein distance of the marginals. The
 kernel-optimal weights minimize the kernel Stein discrepancy with the inverse multiquadric kernel (Liu and Lee 2017).
 
-The samples are split into two halves. All choices of the method are made on the development half, and the held-out half
-is counted once. The posteriors are split in pairs of similar dimension (`DEVELOPMENT`). The other samples have the
-seeds 0, 1, ... for development and 100, 101, ... for the held-out half.
+The samples are split into two halves. All choices are based on the development half, and the held-out half is evaluated
+once. The posteriors are split in pairs of similar dimension (`DEVELOPMENT`). The other samples have the seeds 0, 1, ...
+for development and 100, 101, ... for the held-out half.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Other packages for the tasks of steinkit's kernels.
+"""Comparisons of steinkit's kernels with other packages for the same tasks.
 
-Packages that are not installed are reported.
-
-Each comparison uses medians of CPU times in one process with one thread, after a first run that compiles.
+Each comparison uses medians of CPU times in one process with one thread, after a first run for compilation. Packages
+that are not installed are reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """NumPy loops of one Markov chain, as in a script.
 
-They are peers of the samplers, with the same algorithms and likelihood terms, and a new random minibatch at each stage.
-Random numbers are drawn in advance if possible. Each function returns the mean number of data points per step.
+The samplers are compared with these loops, which have the same algorithms and likelihood terms, and use a new random
+minibatch at each stage. Random numbers are drawn in advance if possible. Each function returns the mean number of data
+points per step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stationary chains with exact marginal distributions, as samplers produce them.
 
 Independent draws and chains with rejections do not show how a test performs on chains of Hamiltonian samplers. The
-draws of these samplers are negatively autocorrelated, while even functions of the draws, such as |x|^2, are positively
+draws of these samplers are negatively autocorrelated, but even functions of the draws, such as |x|^2, are positively
 autocorrelated. There are two kinds of `families`:
 
 - autoregressions, x' = rho x + sqrt(1 - rho^2) e with e ~ N(0, I), from an exact draw of N(0, I);

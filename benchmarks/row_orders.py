@@ -1,10 +1,11 @@
 """Check that results of minibatch samplers do not depend on the order of the rows of the data.
 
 The data are N exponential waiting times x_i with log rate theta. The posterior is known: exp(theta) has a gamma
-distribution. The same data are given in eight orders. These include the most difficult orders for samplers that read
-consecutive rows: sorted, by distance from the mean, and alternating between both ends. Every sampler runs chains on
-each order, with different seeds and with draws of the posterior as initial states. The chains are independent, so an
-analysis of variance shows whether the means of the orders differ by more than those of chains:
+distribution. The rows of the data are arranged in eight orders. These include the most difficult orders for samplers
+that read consecutive rows: sorted, by distance from the mean, and alternating between both ends. Every sampler runs
+chains for each order, with different seeds and with draws from the posterior as initial states. The chains are
+independent, so an analysis of variance tests whether the means for the orders differ by more than expected from the
+variation between chains:
 
     F = variance of the orders' means / (variance of the chains within orders / chains),
 

@@ -1,9 +1,10 @@
 """Speed of the samplers relative to NumPy loops, and data read by their tests.
 
-The peers are loops over one chain (`plain_loops`) with the same algorithm and likelihood, and a new random minibatch at
-each stage. Times are CPU times per step and chain, as medians of alternating runs. Further tables show the mixture of
-Gaussians of Seita et al. (a million data points, temperature 10^4, proposals of standard deviation .15), Langevin
-dynamics that require an acceptance test, and the correction distribution relative to that of its authors.
+The samplers are compared with NumPy loops for one chain (`plain_loops`) that have the same algorithm and likelihood,
+and use a new random minibatch at each stage. Times are CPU times per step and chain, as medians of alternating runs.
+Further tables show the mixture of Gaussians of Seita et al. (a million data points, temperature 10^4, proposals of
+standard deviation .15), Langevin dynamics that require an acceptance test, and the correction distribution relative to
+that of its authors.
 
     python benchmarks/samplers.py [--quick]
 

@@ -1,9 +1,9 @@
 """Cost and memory of the certified graph Stein discrepancy for growing samples.
 
-Each cell is for n draws of N(0, I) in d dimensions, with solver `auto` at the default tolerance as in `steinkit score`.
-It runs in a separate process to measure the peak of memory. The table reports CPU seconds for the spanner and for the
-program of a coordinate, the solvers used, iterations, the bracket and the peak of resident memory. A series in n ends
-before the cell that is expected to take longer than `--seconds`, by extrapolation of the last two cells.
+Each row of the table is for n draws from N(0, I) in d dimensions, with solver `auto` at the default tolerance as in
+`steinkit score`. It is computed in a separate process to measure the peak memory. The table lists the CPU seconds for
+the spanner and for the program of a coordinate, the solvers, the iterations, the bracket and the peak resident memory.
+For each d, n is increased until the time extrapolated from the last two rows exceeds `--seconds`.
 
     python benchmarks/scaling.py [--quick] [--seconds S] [--plot FILE]
 """

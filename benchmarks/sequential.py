@@ -1,13 +1,11 @@
-"""Savings of sequential tests.
-
-The likelihood terms and the CPU time of approximate chains are compared with exact ones.
+"""Likelihood terms and CPU time of chains with sequential tests, relative to exact chains.
 
 There are four chains: random walks on a logistic regression, reversible jumps between its models, a walk on the
 orthogonal group (independent components), and Gibbs updates of a dense Markov random field. For all tests, a chain has
 the same number of steps, initial states and seeds. For the exact test and for austerity tests with several values of
-epsilon, the table lists the terms read per step, the fraction of all terms, the CPU time per step, and both relative to
-the exact test. Values below 1 are savings. The time can exceed 1 even if the terms do not, because a stage has an
-overhead.
+epsilon, the table lists the terms read per step, the fraction of all terms, and the CPU time per step. Terms and time
+are also given relative to the exact test, so values below 1 are savings. Because each stage has an overhead, the time
+can exceed that of the exact test even if fewer terms are read.
 
     python benchmarks/sequential.py [--quick] [--data N] [--runs N] [--record]
 

@@ -3,8 +3,8 @@
     python benchmarks/sliced.py          # four minutes
     python benchmarks/sliced.py --quick
 
-The graph Stein discrepancy does not rank them correctly. The first three questions are answered by comparison with a
-truth that the discrepancy does not use:
+In these dimensions, the graph Stein discrepancy does not rank samples correctly. The program answers four questions,
+the first three by comparison with a truth that the discrepancy does not use:
 
 - Samples of N(0, I) in 3 to 20 dimensions have one defect each. How large are their values relative to those of exact
   samples, and for how many seeds are the two brackets disjoint?

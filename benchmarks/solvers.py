@@ -1,15 +1,15 @@
 """Times of the solvers per coordinate, relative to general LP solvers.
 
-All solvers run in the same process, and their results are certified.
+All solvers run in the same process, and brackets are computed from their results. Each instance is solved by steinkit's
+solver and by up to three general solvers: `cvxpy`, which formulates the program in CVXPY and uses the default settings
+of HiGHS; `highs`, the interior point method of HiGHS applied to the explicit dual; and `clarabel`, which is Clarabel
+with scaled rows and without presolve. Among these general solvers, Clarabel is the fastest in two dimensions, and HiGHS
+in three and more dimensions. In one dimension, no bound can be proved from the result of Clarabel.
 
-Each instance is solved by its solver in steinkit and by up to three peers. These are `cvxpy`, which formulates the
-program in CVXPY and uses the default settings of HiGHS; `highs`, the interior point method of HiGHS on the explicit
-dual; and `clarabel`, which is Clarabel on scaled rows, without presolve. Among the general solvers in this comparison,
-Clarabel is the fastest in two dimensions, and HiGHS in three and more dimensions. In one dimension, Clarabel has no
-valid certificate. The times are CPU times of all threads of the process, from the program to the candidate. The solvers
-of steinkit solve all d coordinates, and the peers solve only the first. The times are medians per coordinate. Gaps are
-relative widths of the certified brackets from the result of each solver. A gap of a peer above the tolerance means that
-its result is less accurate than requested, whatever its status.
+The times are CPU times of all threads of the process, excluding the construction of the program and the computation of
+the bracket, and medians per coordinate. The solvers of steinkit solve all d coordinates, and the general solvers solve
+only the first. A gap is the relative width of the certified bracket from the result of a solver. If the gap of a
+general solver exceeds the tolerance, its result is less accurate than requested, whatever its reported status.
 
     python benchmarks/solvers.py [--quick] [--only TEXT ...] [--repeats N] [--record]
 """

@@ -1,7 +1,7 @@
-"""Time and sparsity of the greedy spanner, relative to peers in the same process.
+"""Time and sparsity of the greedy spanner, relative to other algorithms in the same process.
 
-The peers are the dense algorithm, which stores the lengths of all shortest paths in an n x n matrix and is also
-compiled, and `networkx.spanner` (the randomized algorithm of Baswana and Sen on the complete graph). Times are CPU
+The other algorithms are the dense algorithm, which stores the lengths of all shortest paths in an n x n matrix and is
+also compiled, and `networkx.spanner` (the randomized algorithm of Baswana and Sen on the complete graph). Times are CPU
 times, as medians of alternating runs, with compiled kernels.
 
     python benchmarks/spanner.py [--quick] [--record]

@@ -6,8 +6,8 @@ discrepancy choose a step size. The paper reports .4 s for a spanner and 1.4 s f
 coordinates per sample.
 
 In the second part, successive elimination is simulated with 50 random seeds from a pool of computed scores. A run is
-correct if it ends with the best setting of the full sweep for these seeds, or with one that is indistinguishable from
-it. The time of a cell is the median of its setting, which excludes the loading of kernels.
+correct if it ends with the best setting of the full sweep for these seeds, or with a setting that is indistinguishable
+from it. The time of a cell is the median time for its setting, which excludes the loading of kernels.
 
     python benchmarks/sweeps.py [--quick] [--jobs N] [--pool FOLDER]
 

@@ -1,8 +1,8 @@
 """Loss of tuning with a budget relative to the full grid: 27 settings of SGLD on three posteriors, at 15 % of the cost.
 
 The loss of a setting is the root mean square error of all means, in standard deviations, and log standard deviations,
-of the last four fifths of a full chain, as a median over the seeds. The full grid chooses by the bias of one chain per
-setting; tuning also has one seed.
+for the last four fifths of a full chain (median over the seeds). The full grid chooses the setting with the smallest
+estimated bias of one chain per setting. Tuning also uses one seed.
 
     python benchmarks/tune.py [--quick] [--repeats N] [--problem NAME]
 """

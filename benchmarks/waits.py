@@ -1,13 +1,13 @@
-"""CPU times of all tasks for which users wait, with their goals, in one table.
+"""CPU times of all tasks for which users wait, compared with goals.
 
 Chains are compared with a plain NumPy loop of one chain (`plain_loops`), in alternating runs, by CPU time per step and
 chain. A ratio is the speedup. For a logistic regression of the size of MNIST's 7 against 9 (12,214 rows, d = 51 with
 the intercept), the CPU time per data point of the tests is compared with that of the exact likelihood. All other values
-are CPU seconds, as medians of several runs for short tasks; those of the sweep are wall seconds of two jobs. Large
-tasks and commands run in separate processes, with the peak of their resident memory. Kernels are loaded before the
-measurement, except for commands, which include loading, and for the first score, which includes compilation. The values
-apply to one type of machine without other load. A fixed loop before and after each row reports the slowdown relative to
-its fastest run so far.
+are CPU seconds, as medians of several runs for short tasks, except for the sweep, which is measured in wall seconds
+with two jobs. Large tasks and commands run in separate processes, and the peak of their resident memory is reported.
+Kernels are loaded before the measurement, except for commands, which include loading, and for the first score, which
+includes compilation. The goals apply to one type of machine without other load. A fixed loop before and after each row
+reports the slowdown relative to its fastest run so far.
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 

@@ -1,4 +1,4 @@
-"""Chains relative to plain NumPy loops, and the cost of a data point in a minibatch test relative to the exact one."""
+"""Speed of chains relative to plain NumPy loops, and cost of a data point in a minibatch test."""
 
 from __future__ import annotations
 

@@ -34,7 +34,11 @@ SOLVERS = {  # instance and tolerance: name, for instances of `benchmarks/solver
     ("normal 1000x5", 1e-3): "1000, d = 5",
     ("narrow normal 1000x7", 1e-3): "1000, d = 7, sd 0.3",
 }
-PEERS = {"cvxpy": "to CVXPY with HiGHS", "highs": "to HiGHS on the dual", "clarabel": "to Clarabel, rows scaled"}
+PEERS = {
+    "cvxpy": "relative to CVXPY with HiGHS",
+    "highs": "relative to HiGHS on the dual",
+    "clarabel": "relative to Clarabel",
+}
 BLOWN_UP = (
     "eight_schools_centered",
     "eight_schools_noncentered",
@@ -45,7 +49,7 @@ BLOWN_UP = (
 def taken(record: Row) -> str:
     """Return the command and the date of a table."""
     day = date.fromisoformat(record["day"])
-    return f"`{record['command']}`, {day.day} {day:%B %Y}, commit {record['commit']}."
+    return f"These results were computed by `{record['command']}` on {day.day} {day:%B %Y} (commit {record['commit']})."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -91,7 +95,7 @@ def ratio(row: Row, peer: Row | None) -> str:
     if peer is None:
         return ""
     if peer["gap"] is None or peer["gap"] > 0.99:  # relative width of a bracket with lower bound zero
-        proves = " (proves nothing)"
+        proves = " (no bound)"
     else:
         proves = "" if peer["gap"] <= row["tolerance"] else f" (its bracket: {power(peer['gap'])})"
     return f"{rounded(row['seconds'] / peer['seconds'])}{proves}"
@@ -108,7 +112,7 @@ def spanner(records: Path = RECORDS) -> str:
     times = next(row for row in record["rows"] if (row["of"], row["dim"], row["n"]) == ("times", 2, 3000))
     fewest = math.floor(min(row["ratio"] for row in record["rows"] if row["of"] == "edges"))
     return (
-        f"The spanner of 3000 draws in two dimensions takes {rounded(times['seconds'])} CPU seconds; an algorithm that "
+        f"The spanner of 3000 draws in two dimensions takes {rounded(times['seconds'])} CPU seconds. An algorithm that "
         f"stores all pairwise path lengths takes {rounded(times['ratio'])} times as long. At a dilation of 3, "
         f"the spanner of networkx has at least {fewest} times as many edges. {taken(record)}"
     )
@@ -133,9 +137,10 @@ def families(records: Path = RECORDS) -> str:
     ]
     named, flagged = (sum(row.get(key, 0) for row in one) for key in ("first", "flagged"))
     return (
-        f"{table(('sample', 'samples', 'judged', 'rejected of these at 0.05', 'at 0.01'), rows)}\n\n{taken(record)} "
-        "Except for chance, the rejection rate of the judged exact samples should not exceed the level. Of the "
-        f"rejected samples with one biased coordinate, the first finding names that coordinate in {named} of {flagged}."
+        f"{table(('sample', 'samples', 'judged', 'rejected at 0.05', 'at 0.01'), rows)}\n\n{taken(record)} "
+        "Except for chance, the rejection rates of exact samples should not exceed the level. "
+        f"For {named} of the {flagged} rejected samples with one biased coordinate, the first finding names this "
+        "coordinate."
     )
 
 
@@ -152,7 +157,7 @@ def modes(records: Path = RECORDS) -> str:
         [row["sample"], *(str(each) for each in (row["tried"], row["rejected"][1], row["judged"], row[REJECTED][1]))]
         for row in record["rows"]
     ]
-    header = ("sampler, draws", "chains", "p below 0.01", "judged", "rejected of these at 0.01")
+    header = ("sampler, draws", "chains", "p below 0.01", "judged", "rejected at 0.01")
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 
@@ -164,11 +169,11 @@ def modes_in_words(records: Path = RECORDS) -> str:
     tried, judged = (sum(row[key] for row in short) for key in ("tried", "judged"))
     below, wrongly = (sum(row[key][1] for row in short) for key in ("rejected", REJECTED))
     return (
-        f"Of {tried} short chains of exact samplers between two modes, started at exact draws, {number(below)} have "
-        f"a p-value below 0.01, {number(judged)} have enough effective draws, and {number(wrongly)} of these are "
-        "rejected. "
+        "As an example, exact samplers for a target with two modes were started at exact draws. Of "
+        f"{tried} short chains, {number(below)} have a p-value below 0.01, {number(judged)} have enough effective "
+        f"draws, and the verdict rejects {number(wrongly)}. "
         f"Of {long['tried']} long chains, {number(long['judged'])} have enough effective draws, and "
-        f"{number(long[REJECTED][1])} are rejected."
+        f"the verdict rejects {number(long[REJECTED][1])}."
     )
 
 
@@ -187,9 +192,10 @@ def posteriors(records: Path = RECORDS) -> str:
     ]
     header = ("posterior", "d", "exact", "shifted", "Langevin", "mean-field", "named first")
     return (
-        f"{table(header, cells)}\n\n{taken(record)} The values are p-values; for exact draws, "
-        'the smallest of three. *Named first* is "yes" if the first finding is the shift of the shifted coordinate; '
-        f"otherwise it gives the parameter of the first finding.\n\n{posteriors_in_words(record['rows'])}"
+        f"{table(header, cells)}\n\n{taken(record)} The columns *exact* to *mean-field* "
+        "contain p-values. For exact draws, the smallest of three p-values is listed. The column *named first* "
+        'contains "yes" if the first finding is the shift of the shifted coordinate, and otherwise the parameter of '
+        f"the first finding.\n\n{posteriors_in_words(record['rows'])}"
     )
 
 
@@ -203,13 +209,13 @@ def posteriors_in_words(rows: list[Row]) -> str:
         [row for row in rows if (row["posterior"].split("-")[-1] in BLOWN_UP) == blown] for blown in (False, True)
     )
     return (
-        f"Samples with too few effective draws: {number(unjudged)} of {6 * len(rows)}. Exact samples with "
-        f"a p-value of at most 0.05: {number(sum(p <= 0.05 for p in right))} of {len(right)}; at most 0.01: "
-        f"{number(sum(p <= 0.01 for p in right))}. Rejected at 0.01: {found(rows, 'shift25')} of {len(rows)} "
-        f"shifted samples, with the shifted coordinate named first in {flagged} of {len(movable)}; "
-        f"{found(biased, 'ula')} of {len(biased)} Langevin samples with a given bias, and "
-        f"{found(blown_up, 'ula')} of {len(blown_up)} for which the bias could not be set; "
-        f"{found(rows, 'meanfield')} of {len(rows)} mean-field fits."
+        f"Of the {6 * len(rows)} samples, {number(unjudged)} have too few effective draws. Of the {len(right)} exact "
+        f"samples, {number(sum(p <= 0.05 for p in right))} have a p-value of at most 0.05, and "
+        f"{number(sum(p <= 0.01 for p in right))} have a p-value of at most 0.01. At level 0.01, the verdict rejects "
+        f"{found(rows, 'shift25')} of {len(rows)} shifted samples, {found(biased, 'ula')} of {len(biased)} Langevin "
+        f"samples with the intended bias, {found(blown_up, 'ula')} of {len(blown_up)} Langevin samples for which the "
+        f"bias could not be set, and {found(rows, 'meanfield')} of {len(rows)} mean-field samples. In {flagged} of "
+        f"{len(movable)} shifted samples, the first finding names the shifted coordinate."
     )
 
 
@@ -246,7 +252,7 @@ def measure_costs(records: Path = RECORDS) -> str:
     for row in record["rows"]:
         name = "the verdict" if row["measure"] == "verdict" else f"`{row['measure']}`"
         rows.setdefault(name, []).append("" if row["seconds"] is None else rounded(row["seconds"], 1))
-    header = ["", *(f"{n if n < 10_000 else f'{n:,}'}, d = {dim}" for n, dim in sizes)]
+    header = ["measure", *(f"{n if n < 10_000 else f'{n:,}'}, d = {dim}" for n, dim in sizes)]
     return f"{table(header, [[name, *cells] for name, cells in rows.items()])}\n\n{taken(record)}"
 
 

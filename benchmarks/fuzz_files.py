@@ -6,11 +6,11 @@
     python benchmarks/fuzz_files.py --save FOLDER         # stores failures
 
 Valid files of every format are mutated. Bytes are changed, removed, moved and repeated, and format-specific mutations
-replace cells, headers, shapes, members, keys and values by unusual ones. A separate process reads each file, with a
-time limit and a memory limit. Data that are read without error must be finite. For simple formats, they must be
-bit-for-bit identical to those of a second, strict parser. The exit code is 1 if any file caused a traceback, exceeded a
-limit, or was read incorrectly. NetCDF and Zarr files that exceed a limit are counted but do not change the exit code.
-The Zarr format requires the package zarr and is skipped otherwise.
+replace cells, headers, shapes, members, keys and values. A separate process reads each file, with a time limit and a
+memory limit. Data that are read without error must be finite. For simple formats, they must be bit-for-bit identical to
+those of a second, strict parser. The exit code is 1 if any file caused a traceback, exceeded a limit, or was read
+incorrectly. NetCDF and Zarr files that exceed a limit are counted but do not change the exit code. The Zarr format
+requires the package zarr and is skipped otherwise.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ The program has the following parts:
   none of these methods estimates mode weights. Two samples are added to those in the folder: 1000 reference draws,
   which are exact, and 1000 of 2000 reference draws, selected with probabilities that increase along the first principal
   axis. The true marginals are estimated from 4000 to 6000 other draws;
-- synthetic: exact draws, normal draws with the correct moments and draws that are too wide, of log gamma targets with
-  independent and with strongly dependent coordinates (correlation .9), and of banana targets, with known marginals;
+- synthetic: exact draws, normal draws with the correct moments, and draws that are too wide. The targets are log gamma
+  distributions with independent and with strongly dependent coordinates (correlation .9), and banana distributions.
+  Their marginals are known;
 - sgld: SGLD on the mixture posterior at three step sizes, with marginals from quadrature;
 - exact: brackets of small random instances against optima in rational arithmetic;
 - time: CPU seconds by the numbers of draws and coordinates.

@@ -2,9 +2,9 @@
 
 The samplers are compared with NumPy loops for one chain (`plain_loops`) that have the same algorithm and likelihood,
 and use a new random minibatch at each stage. Times are CPU times per step and chain, as medians of alternating runs.
-Further tables show the mixture of Gaussians of Seita et al. (a million data points, temperature 10^4, proposals of
-standard deviation .15), Langevin dynamics that require an acceptance test, and the correction distribution relative to
-that of its authors.
+Further tables are on the mixture of Gaussians of Seita et al. (a million data points, temperature 10^4, proposals with
+standard deviation .15), on Langevin dynamics that require an acceptance test, and on the error of the correction
+distribution relative to that of Seita et al.
 
     python benchmarks/samplers.py [--quick]
 

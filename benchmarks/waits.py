@@ -6,8 +6,8 @@ the intercept), the CPU time per data point of the tests is compared with that o
 are CPU seconds, as medians of several runs for short tasks, except for the sweep, which is measured in wall seconds
 with two jobs. Large tasks and commands run in separate processes, and the peak of their resident memory is reported.
 Kernels are loaded before the measurement, except for commands, which include loading, and for the first score, which
-includes compilation. The goals apply to one type of machine without other load. A fixed loop before and after each row
-reports the slowdown relative to its fastest run so far.
+includes compilation. The goals apply to one type of machine that runs no other programs. A fixed loop before and after
+each row reports the slowdown relative to its fastest run so far.
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 

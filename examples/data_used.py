@@ -14,7 +14,7 @@ test increases with the size of the data set, from 700 to 14,000 (from 250 to 1,
 data set, the script also compares the graph Stein discrepancy of the draws with that of exact Metropolis draws. In the
 full run, reading less data does not reduce the accuracy: the discrepancy is 0.51 for exact Metropolis, and 0.42 to 0.59
 for the other tests. In the short chains of `--small`, the austerity test is as accurate as exact Metropolis. Barker's
-tests accept fewer moves, and their discrepancy is 1.4 and 1.5 times as large. The plot shows the distribution of the
+tests accept fewer moves, and their discrepancies are 1.4 and 1.5 times as large. The plot shows the distribution of the
 number of data points per decision, and its mean against the number of data points.
 
 References

@@ -1,4 +1,4 @@
-"""Draws of `pm.sample` for eight schools in both forms, and a logistic regression with a simplex.
+"""Draws from `pm.sample` for eight schools in both forms, and for a logistic regression with a simplex.
 
 Before sampling, PyMC compiles each model: to C, with a cache, or with Numba since version 6.
 """

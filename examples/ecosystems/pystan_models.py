@@ -1,4 +1,4 @@
-"""PyStan fits for eight schools in both forms, and a logistic regression with a simplex.
+"""PyStan fits of eight schools in both forms, and of a logistic regression with a simplex.
 
 Stan compiles the two programs when they are first used, which takes a few minutes. PyStan caches the compiled programs.
 """

@@ -77,7 +77,7 @@ FITS = {
 
 
 def reference(name, draws):
-    """Return exact draws of a model from NUTS; those of centered schools are transformed non-centered ones."""
+    """Return exact draws of a model from NUTS, for the centered model by transforming the non-centered one."""
     density, start = MODELS[name.replace(", centered", ", non-centered")]
     position = run(density, start, seed=1, draws=draws).position
     if name.endswith(", centered"):

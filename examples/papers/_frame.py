@@ -2,9 +2,10 @@
 
 An experiment consists of cells: calls of a function of the script with a few numbers and words, such as one seed with
 one setting. Each cell is stored when it is finished, in FOLDER/NAME.cells.sqlite, so that the same command continues an
-interrupted run, and returns immediately if all cells exist. The values of cells must be serializable as JSON, including
-arrays; NaN becomes None. A cell is computed again if the code that its function depends on (`_cell_code`), its
-arguments, or steinkit's version has changed. A folder holds an experiment at one size; other sizes are refused.
+interrupted run, and returns immediately if all cells exist. The values of cells must consist of JSON types and arrays,
+and NaN is stored as None. A cell is computed again if the code that its function depends on (`_cell_code`), its
+arguments, or steinkit's version has changed. A folder contains an experiment at one size, and an error is raised for a
+run at another size.
 
 The ledger (`_ledger`) contains the claims of the papers, with the criteria of their evaluation.
 """

@@ -11,8 +11,8 @@ E(mu) of `operating_characteristics` is even, the bias of an update is
 
     p_epsilon - p = integral over x > 0 of E(k x) (f(L + x) - f(L - x)) dx,
 
-which is negative for L > 0: probable values become less probable. The probability of an incorrect update has + in place
-of the inner -, and the data use also has the data use in place of E.
+which is negative for L > 0, so probable values become less probable. The probability of an incorrect update is the same
+integral with f(L + x) + f(L - x). The expected data use is this integral with the data use of the test in place of E.
 """
 
 from __future__ import annotations

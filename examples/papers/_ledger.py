@@ -1,17 +1,17 @@
 """Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
 
-A claim has one or more rows, as a table has entries. A row contains a printed number or statement, its place in the
-paper, and a criterion that is evaluated by code. Criteria are written before the run. If one was changed after a result
-was known, `revised` describes the change. Results store the hash of their criterion: `index.py --check` reports results
-without a row, and criteria that do not agree with the hash.
+A claim has one or more rows, such as the entries of a table. A row contains a printed number or statement, its place in
+the paper, and a criterion that is evaluated by code. Criteria are written before the run. If a criterion was changed
+after a result was known, `revised` describes the change. Results store the hash of their criterion. The command
+`index.py --check` reports results without a row, and criteria that do not agree with the hash.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
 errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
 statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
-that satisfies neither expression leaves the row open. A row can have several protocols if the paper does not specify
-one: it then holds, holds under some of them, or fails, for the reason given in the row. Rows that the available data
-cannot decide are not run (`needs`, `real`), and rows without a reproducible criterion are open (`undecidable`); their
-results are shown. The verdict of a claim is the least favorable one of its rows.
+that satisfies neither expression leaves the row open. If the paper does not specify a protocol, a row can have several
+protocols. It then holds, holds under some of them, or fails, for the reason given in the row. Rows that the available
+data cannot decide are not run (`needs`, `real`). Rows without a reproducible criterion are open (`undecidable`), but
+their results are shown. The verdict of a claim is the least favorable verdict of its rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Simulated mixed sources for independent component analysis, in place of the paper's recordings.
 
-The paper mixed a piece of classical music, street noise and two Gaussian sources. Here the first two are independent
-draws from distributions with heavy tails, like those of sound.
+The paper mixed a piece of classical music, street noise and two Gaussian sources. Here, the first two sources are
+replaced by independent draws from distributions with heavy tails, which are similar to the distribution of sound
+amplitudes.
 """
 
 from __future__ import annotations

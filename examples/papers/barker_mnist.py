@@ -3,10 +3,10 @@
     python examples/papers/barker_mnist.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
 Logistic regression on 784 pixels distinguishes handwritten ones and sevens, with a flat prior and at temperature 100.
-Random walks use Barker's minibatch test, the austerity test and the concentration test; their states are used for
-classification. The paper does not state the start of the chains. Here, chains start at zero, or at uniform numbers in
-[0, 1] as in the authors' code. With uniform starts, Barker's test reads more data in the first thousand steps, until
-the chains reach the mode. Tests with the settings of the authors' code are included.
+Random walks with Barker's minibatch test, the austerity test and the concentration test sample the coefficients, and
+their states are used for classification. The paper does not state the start of the chains. Here, chains start at zero,
+or at uniform numbers in [0, 1] as in the authors' code. With uniform starts, Barker's test reads more data in the first
+thousand steps, until the chains reach the mode. Tests with the settings of the authors' code are included.
 
 The first version of the paper used temperature 1000. Another run starts at temperature 100 and continues at temperature
 1 after 400 steps. The paper does not state the reduced step size, which is 0.01 instead of 0.05 here.

@@ -8,8 +8,9 @@ imports the results and writes the page, in two to three hours of processor time
 
 --small runs every experiment at small size into DIR, in one process, and writes no page.
 
-With folders, the index imports their documents and figures of full runs into results/ in this folder, and writes
-README.md in this folder.
+If folders are given without --run or --small, the documents and figures of their full runs are copied to the subfolder
+results, and the page README.md is written.
+
 --check writes no files, and fails if the page is not up to date, if a result has no row in the ledger, or if a
 criterion was changed after its result.
 """

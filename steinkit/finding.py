@@ -39,8 +39,8 @@ class Finding:
         of another parameter from its median.
     parameters : tuple of str
         The biased parameter, or the two parameters of a dependence. For a conditional location or scale, the biased
-        parameter is followed by the one in the condition. For a principal axis, the tuple contains the parameters with
-        the largest loadings. For the total spread or the tails, it contains all parameters.
+        parameter is followed by the conditioning parameter. For a principal axis, the tuple contains the parameters
+        with the largest loadings. For the total spread or the tails, it contains all parameters.
     direction : str
         Difference between the draws and the target, given the other parameters. Possible values are "too high", "too
         low", "too wide", "too narrow", "correlation too weak", "correlation too strong" and "correlation of wrong

@@ -187,7 +187,7 @@ def _cached_correction(sigma: float) -> Correction:
 def _minimax(sigma: float) -> Correction:
     """Solve the linear program.
 
-    The last variable is the error in units of 1e-5.
+    The last variable of the program is the error, in units of 1e-5.
     """
     from scipy.optimize import linprog
 

@@ -69,7 +69,7 @@ def from_torch(
         If `log_density` does not return one value per point or cannot be differentiated, or if a draw is not finite or
         violates its constraint.
     UsageError
-        If the arguments do not apply to draws in this form.
+        If an argument does not apply to this form of draws.
     MissingDependencyError
         If PyTorch is not installed (``pip install -e '.[torch]'``).
 

@@ -80,7 +80,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         code = code or 1
     elif threshold < upper:
         code = code or SolverError.exit_code
-        notes.append(f"--fail-above {threshold:g} is undecided because it lies inside the bracket")
+        notes.append(f"--fail-above {threshold:g} is undecided because the threshold lies inside the bracket")
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
     document = {
         **scores.to_dict(),

@@ -114,10 +114,10 @@ def read_draws(
     Parameters
     ----------
     draws : object
-        As in `as_sample`. Columns such as ``theta[a]`` and ``theta[b]``, or ``theta.1`` and ``theta.2`` in Stan, are
-        entries of one parameter.
+        Draws in a form that `as_sample` accepts. Columns such as ``theta[a]`` and ``theta[b]``, or ``theta.1`` and
+        ``theta.2`` in Stan, are entries of one parameter.
     group, dims : optional
-        As in `as_sample`.
+        See `as_sample`.
     shapes : dict of str to tuple of int, optional
         Shape of one draw of each model parameter. The shapes determine the leading axes of the arrays in a dict.
 

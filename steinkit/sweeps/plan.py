@@ -290,7 +290,7 @@ def _found_target(target: Target | str, options: Setting, folder: Path) -> tuple
 
     is_built_in = isinstance(target, str) and not (":" in target or target.endswith(".py"))
     if options and not is_built_in:
-        raise UsageError(f"target_options must be empty unless the target is a built-in one; got {', '.join(options)}")
+        raise UsageError(f"target_options must be empty unless the target is built in; got {', '.join(options)}")
     if isinstance(target, Target):
         return target, []
     if not is_built_in:

@@ -238,7 +238,7 @@ def execution(
             yield Execution(store, n_jobs, progress)
         except KeyboardInterrupt as interrupt:
             kept = f"{count(len(store.cells), 'finished cell')} kept in {path}; run the same command again to resume"
-            interrupt.add_note(kept if path else "finished cells are not kept without a file; pass one to resume")
+            interrupt.add_note(kept if path else "finished cells are not kept without a file; pass file= to resume")
             raise
 
 

@@ -214,7 +214,8 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
             answer = _edge_by_edge(form, settings, progress)
     gap = answer.proof.gap
     if gap > settings.tolerance and not settings.stopped:
-        return [replace(answer, notes=(f"the chain's interior point method stopped at a bracket of {gap:.1e}",))]
+        note = f"the chain's interior point method stopped at a relative bracket width of {gap:.1e}"
+        return [replace(answer, notes=(note,))]
     return [answer]
 
 

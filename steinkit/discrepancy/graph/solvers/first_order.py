@@ -248,7 +248,7 @@ class Iteration:
         y[self.order] = self.best_y
         notes: tuple[str, ...] = ()
         if self.gap > self.tolerance:
-            at = f"at a bracket of {self.gap:.1e} after {self.iterations} iterations"
+            at = f"at a relative bracket width of {self.gap:.1e} after {self.iterations} iterations"
             notes = (f"the first-order method stopped {at}",)
         p = self.best_p * self.scale / self.radius
         return Candidate(self.program, y * self.program.box, p, ("first_order",), notes, self.iterations)

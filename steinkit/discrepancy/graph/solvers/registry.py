@@ -188,7 +188,8 @@ def _early(settings: Settings) -> Settings:
 
 def _continued(first: Candidate, second: Candidate) -> Candidate:
     """Combine the bounds from two successive solvers, and note the solver change."""
-    note = f"solver {first.solvers[-1]} ended at a bracket of {first.proof.gap:.1e}; {second.solvers[0]} continued"
+    width = f"a relative bracket width of {first.proof.gap:.1e}"
+    note = f"solver {first.solvers[-1]} ended at {width}; {second.solvers[0]} continued"
     return replace(best_of(first, second), notes=(*first.notes, note, *second.notes))
 
 

@@ -93,7 +93,7 @@ def test_open_coordinates_continue_with_the_next_solver(monkeypatch):
     assert result.lower <= honest.upper
     assert result.upper >= honest.lower
     (note,) = (note for note in result.warnings if "continued" in note)
-    assert note == "x1: solver block ended at a bracket of 1.0e-01; highs continued"
+    assert note == "x1: solver block ended at a relative bracket width of 1.0e-01; highs continued"
 
 
 def test_bounds_of_different_forms_are_combined(monkeypatch):

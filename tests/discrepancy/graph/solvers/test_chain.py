@@ -161,7 +161,7 @@ def test_open_brackets_are_noted(monkeypatch):
     monkeypatch.setattr("steinkit.discrepancy.graph.solvers.interior_point._MOST_ITERATIONS", 3)
     answer, proof = proved(normal(2000))
     assert proof.gap > 1e-3
-    assert "stopped at a bracket of" in answer.notes[0]
+    assert "stopped at a relative bracket width of" in answer.notes[0]
 
 
 def test_more_than_one_dimension_raises():

@@ -104,7 +104,7 @@ def test_stalling_is_noted():
     program = program_of(points, -points)
     answers = first_order.solve(program, Settings(1e-6))
     assert all(answer.iterations <= 20_000 for answer in answers)
-    assert any("stopped at a bracket of" in note for answer in answers for note in answer.notes)
+    assert any("stopped at a relative bracket width of" in note for answer in answers for note in answer.notes)
     for proof, right in zip(proofs(answers), proofs(highs.solve(program, Settings(1e-6))), strict=True):
         assert proof.lower <= right.upper
         assert proof.upper >= right.lower
@@ -152,7 +152,7 @@ def test_wrong_iterates_give_wide_valid_brackets(monkeypatch, lie):
     monkeypatch.setattr(first_order.Iteration, "advance", lying)
     monkeypatch.setattr(first_order.Iteration, "restart", lambda _: None)
     answers = first_order.solve(program, Settings(1e-3))
-    assert any("stopped at a bracket" in note for answer in answers for note in answer.notes)
+    assert any("stopped at a relative bracket width" in note for answer in answers for note in answer.notes)
     found = proofs(answers)
     assert max(proof.gap for proof in found) > 1e-2
     for proof, truth in zip(found, right, strict=True):

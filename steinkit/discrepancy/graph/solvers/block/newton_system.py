@@ -287,7 +287,7 @@ def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings
     gap = relative_width(solution.lower, solution.upper)
     notes: tuple[str, ...] = ()
     if gap > settings.tolerance and not settings.stopped:
-        notes = (f"the block interior point method stopped at a bracket of {gap:.1e}",)
+        notes = (f"the block interior point method stopped at a relative bracket width of {gap:.1e}",)
     return Candidate(program, y, p, ("block",), notes, solution.iterations)
 
 

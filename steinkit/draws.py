@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from steinkit.autocorrelation import _FEWEST_BATCHES, _VALUES, long_run_times, slowest_change
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, chain_labels, split_chains
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chains
 from steinkit.text import listed
 from steinkit.units import Units
 
@@ -117,7 +117,7 @@ class Draws:
             unordered = f"{len(first)} distinct points reappear after other points, as in resampled draws"
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
-        chain = chain_labels(given)[order]
+        chain = given.chain_labels[order]
         if unordered:
             disorder.append(f"{unordered}, so they are treated as independent draws without a time order")
             shuffle = np.random.default_rng(0).permutation

@@ -22,9 +22,7 @@ from steinkit.result import Displayed, named
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_SEARCHED = 10_000  # number of rows that are searched for interleaved chains
-_CLEAR_CORRELATION = 6.0  # in standard errors
-PER_DRAW = ("weights", "cost", "log_q", "divergent", "energy", "tree_depth")  # arrays with one number per draw
+PER_DRAW = ("weights", "cost", "log_q", "log_p", "divergent", "energy", "tree_depth")  # arrays with one number per draw
 
 _LARGEST_WHOLE = 2.0**53  # largest absolute value below which doubles represent all integers
 
@@ -45,7 +43,7 @@ class Sample(Displayed):
     cost : array_like, shape (n,), optional
         Cumulative cost of the chain up to each draw, for example in likelihood evaluations.
     chain, draw : array_like of int, shape (n,), optional
-        Label of the chain of each draw, and number of the draw within its chain.
+        Label of the chain of each draw, and number of the draw within its chain. Without labels, there is one chain.
     names : sequence of str, optional
         Names of the d parameters. The default names are ``x1, x2, ...``.
     divergent : array_like of bool, shape (n,), optional
@@ -57,12 +55,15 @@ class Sample(Displayed):
     log_q : array_like, shape (n,), optional
         Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. An
         example is the approximation of a variational fit.
+    log_p : array_like, shape (n,), optional
+        Log density of the target at each draw, up to a constant, as stored by the program that generated the draws. It
+        shows whether `log_q` refers to the coordinates and the model of another target.
 
     Raises
     ------
     InputError
-        If an array has the wrong shape, if a value other than an energy is not finite, or if weights are negative or
-        all are zero.
+        If an array has the wrong shape, if a value other than an energy or a stored log density is not finite, or if
+        weights are negative or all are zero.
 
     Examples
     --------
@@ -83,6 +84,7 @@ class Sample(Displayed):
     energy: Floats | None
     tree_depth: Integers | None
     log_q: Floats | None
+    log_p: Floats | None
 
     def __init__(  # explicit because the parameters accept more types than the attributes
         self,
@@ -97,6 +99,7 @@ class Sample(Displayed):
         energy: ArrayLike | None = None,
         tree_depth: ArrayLike | None = None,
         log_q: ArrayLike | None = None,
+        log_p: ArrayLike | None = None,
     ) -> None:
         rows, given = _rows(points, "points"), np.shape(points)
         n, dim = rows.shape
@@ -117,7 +120,7 @@ class Sample(Displayed):
                 raise InputError(f"scores must have the same shape as the points, {expected}; got {shape}")
             _refuse(gradients, ~np.isfinite(gradients), "scores", "drop or correct that draw", labels)
         columns = {"weights": weights, "cost": cost, "chain": chain, "draw": draw}
-        columns |= {"divergent": divergent, "energy": energy, "tree_depth": tree_depth, "log_q": log_q}
+        columns |= {"divergent": divergent, "energy": energy, "tree_depth": tree_depth, "log_q": log_q, "log_p": log_p}
         values = {name: _column(column, name, n, layout) for name, column in columns.items()}
         for name, value in {"points": rows, "names": labels, "scores": gradients, **values}.items():
             object.__setattr__(self, name, value)
@@ -154,6 +157,11 @@ class Sample(Displayed):
             return np.full(len(self), 1.0 / len(self))
         scaled = self.weights / self.weights.max()  # the sum of large weights may overflow
         return np.asarray(scaled / scaled.sum(), dtype=np.float64)
+
+    @property
+    def chain_labels(self) -> Integers:
+        """Label of the chain of each draw; 0 if the sample has no labels."""
+        return np.zeros(len(self), dtype=np.int64) if self.chain is None else self.chain
 
     @property
     def has_default_names(self) -> bool:
@@ -451,22 +459,12 @@ def rectangle_of(sample: Sample) -> tuple[int, int] | None:
     return None if labels is None else (len(labels[0]), len(labels[1]))
 
 
-def chain_labels(sample: Sample) -> Integers:
-    """Return the chain label of each draw.
-
-    Without labels, there is one chain, unless the autocorrelations show that the rows of several chains alternate.
-    Rows of the same chain are then correlated, but neighboring rows are not.
-    """
-    if sample.chain is not None:
-        return sample.chain
-    signs = np.sign(sample.points[:_SEARCHED] - np.median(sample.points[:_SEARCHED], axis=0))
-    n = len(signs)
-    power = np.zeros(n + 1)
-    for column in signs.T:
-        power += np.abs(np.fft.rfft(column, 2 * n)) ** 2 / sample.dim
-    correlations = np.fft.irfft(power, 2 * n)[: n // 4] / n
-    clear = np.flatnonzero(np.abs(correlations[1:]) > _CLEAR_CORRELATION / np.sqrt(n)) + 1
-    return np.arange(len(sample)) % (clear[0] if len(clear) and correlations[clear[0]] > 0.0 else 1)
+def numbers_in_chains(chain: Integers) -> Integers:
+    """Return the position of each draw within its chain, starting from 0."""
+    numbers = np.empty(len(chain), dtype=np.int64)
+    for label in np.unique(chain):
+        numbers[chain == label] = np.arange(np.count_nonzero(chain == label))
+    return numbers
 
 
 def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
@@ -475,19 +473,14 @@ def split_chains(sample: Sample) -> tuple[list[Integers], list[str]]:
     Returns
     -------
     list of ndarray of int
-        The rows of each chain, in increasing order of the labels; see `chain_labels`.
+        The rows of each chain, in increasing order of the labels.
     list of str
-        Notes on interleaved chains, and on chains with repeated draw numbers. The order of their draws is not changed.
+        Notes on chains with repeated draw numbers. The order of their draws is not changed.
     """
-    labels = chain_labels(sample)
+    labels = sample.chain_labels
     order = np.argsort(labels, kind="stable")
     chains = np.split(order, 1 + np.flatnonzero(np.diff(labels[order])))
     notes: list[str] = []
-    if sample.chain is None and len(chains) > 1:
-        notes.append(
-            f"rows {len(chains)} apart are correlated but neighboring rows are not, so the draws were read as "
-            f"{len(chains)} interleaved chains, as from emcee's get_chain(flat=True)"
-        )
     if sample.draw is None:
         return chains, notes
     for k, rows in enumerate(chains):

@@ -1,5 +1,7 @@
 """Effective sizes, R-hat and errors of means against arviz-stats, to twelve digits."""
 
+import io
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -128,12 +130,18 @@ def interleaved(seed, chains, n, correlation):
 @pytest.mark.parametrize(("chains", "correlation"), [(4, 0.5), (32, 0.7), (100, 0.4)])
 def test_interleaved_chains_are_detected(chains, correlation):
     x = interleaved(1, chains, 250, correlation)
-    flat = sk.chain_diagnostics(x.reshape(-1, 3))
+    with pytest.warns(sk.ReadingWarning, match=f"rows {chains} apart are correlated"):
+        flat = sk.chain_diagnostics(x.reshape(-1, 3))
     labelled = sk.chain_diagnostics(x.swapaxes(0, 1))
     np.testing.assert_allclose(flat.bulk_ess, labelled.bulk_ess, rtol=1e-10)
-    assert f"rows {chains} apart are correlated" in flat.warnings[0]
+    stream = io.StringIO()
+    sk.write_sample(sk.Sample(x.reshape(-1, 3)), stream)
+    with pytest.warns(sk.ReadingWarning, match=f"rows {chains} apart"):
+        read = sk.read_sample(io.StringIO(stream.getvalue()))
+    np.testing.assert_array_equal(read.chain, np.tile(range(chains), 250))
 
 
+@pytest.mark.filterwarnings("ignore:rows 32 apart:steinkit.ReadingWarning")
 def test_exact_interleaved_chains_pass():
     target = sk.targets.Normal(np.zeros(3))
     found = [sk.verdict(interleaved(seed, 32, 125, 0.7).reshape(-1, 3), target) for seed in range(5)]
@@ -154,5 +162,4 @@ def test_exact_interleaved_chains_pass():
 )
 def test_other_draws_are_one_chain(draw):
     for seed in range(40):
-        found = sk.chain_diagnostics(draw(np.random.default_rng(seed)))
-        assert not any("apart" in note for note in found.warnings)
+        assert sk.as_sample(draw(np.random.default_rng(seed))).chain is None

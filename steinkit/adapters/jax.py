@@ -25,7 +25,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
 from steinkit.arguments import require_functions
-from steinkit.containers.reading import require_dims
+from steinkit.containers.reading import chain_by_chain, require_dims
 from steinkit.errors import InputError, SteinkitError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.posterior import Posterior, for_one
@@ -308,10 +308,10 @@ def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
     tree = TreeCoordinates.of(gradients, lead=2)
     lead = np.shape(jax_module().tree_util.tree_leaves(gradients)[0])[:2]
     points, scores = tree.ravel(draws, lead), -tree.ravel(gradients, lead)
-    sample = Sample(points=points, scores=scores, names=tree.names, **_diagnostics(mcmc))
     energy = stored.get("potential_energy")
-    log_density = None if energy is None else -np.asarray(energy, dtype=np.float64).reshape(-1)
-    return from_stored(sample, "gradients that NumPyro stored", log_density)
+    log_p = None if energy is None else -as_floats(energy)
+    sample = Sample(points=points, scores=scores, names=tree.names, log_p=log_p, **_diagnostics(mcmc))
+    return from_stored(sample, "gradients that NumPyro stored")
 
 
 def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
@@ -491,19 +491,24 @@ def from_blackjax(
     leaves = jax_module().tree_util.tree_leaves(positions)
     discrete = [name for name, leaf in zip(tree.leaves, leaves, strict=True) if np.asarray(leaf).dtype.kind in "biu"]
     refuse_discrete(discrete, "the position")
-    lead = _leading_axes(tree, leaves, states, dims)
-    points = _chain_by_chain(tree.ravel(positions, lead), dims)
+    lead = tuple(np.shape(leaves[0])[: len(dims)])
     gradients, heights = getattr(states, "logdensity_grad", None), getattr(states, "logdensity", None)
-    scores = None if gradients is None else _chain_by_chain(tree.ravel(gradients, lead), dims)
+    if heights is not None and np.shape(heights) != lead:
+        raise InputError(
+            f"expected logdensity of shape {lead} for dims={dims} and {tree.leaves[0]} of shape "
+            f'{np.shape(leaves[0])}, got {np.shape(heights)}; state dims=("chain", "draw") or '
+            'dims=("draw", "chain")'
+        )
+    points = chain_by_chain(tree.ravel(positions, lead), dims)
+    scores = None if gradients is None else chain_by_chain(tree.ravel(gradients, lead), dims)
     if logdensity is None:
         if scores is None:
             raise InputError(
                 "expected states with gradients (logdensity_grad), such as HMC, NUTS or MALA states, because the log "
                 "density is None; pass the log density"
             )
-        log_density = None if heights is None else _chain_by_chain(as_floats(heights), dims).reshape(-1)
-        sample = Sample(points=points, scores=scores, names=tree.names)
-        return from_stored(sample, "gradients that BlackJAX stored", log_density)
+        log_p = None if heights is None else chain_by_chain(as_floats(heights), dims)
+        return from_stored(Sample(points, scores=scores, names=tree.names, log_p=log_p), "BlackJAX states")
     sample = Sample(points=points, names=tree.names)
     example = jax_module().tree_util.tree_map(lambda leaf: np.asarray(leaf)[(0,) * len(dims)], positions)
     target = Target.from_jax(logdensity, like=example, label="BlackJAX log density")
@@ -511,21 +516,3 @@ def from_blackjax(
     if scores is not None:
         hold_stored(target, sample, scores.reshape(sample.points.shape))
     return target, sample
-
-
-def _leading_axes(tree: TreeCoordinates, leaves: Sequence[Any], states: Any, dims: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the lengths of the leading axes."""
-    lead = tuple(np.shape(leaves[0])[: len(dims)])
-    heights = getattr(states, "logdensity", None)
-    if heights is not None and np.shape(heights) != lead:
-        raise InputError(
-            f"expected logdensity of shape {lead} for dims={dims} and {tree.leaves[0]} of shape "
-            f'{np.shape(leaves[0])}, got {np.shape(heights)}; state dims=("chain", "draw") or '
-            'dims=("draw", "chain")'
-        )
-    return lead
-
-
-def _chain_by_chain(array: Floats, dims: Sequence[str]) -> Floats:
-    """Return an array with the chain axis, if any, before the draw axis."""
-    return np.swapaxes(array, 0, 1) if dims == ("draw", "chain") else array

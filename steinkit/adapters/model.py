@@ -312,17 +312,15 @@ _SAME = 0.01  # largest median difference relative to the score; allows for sing
 _ACCURACY = 1e-6  # largest difference between gradients of the same model from two compilers
 
 
-def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -> tuple[Target, Sample]:
+def from_stored(sample: Sample, label: str) -> tuple[Target, Sample]:
     """Check stored scores and return a target that is known only at the draws.
 
     Parameters
     ----------
     sample : Sample
-        Sample with scores.
+        Sample with scores, and with stored log densities if they are known.
     label : str
         Name of the target in reports.
-    log_density : ndarray, shape (n,), optional
-        Stored log densities for the check.
 
     Returns
     -------
@@ -335,7 +333,7 @@ def from_stored(sample: Sample, label: str, log_density: Floats | None = None) -
         See `check_stored`.
     """
     assert sample.scores is not None
-    check_stored(sample, log_density)
+    check_stored(sample)
     places = {point.tobytes(): k for k, point in enumerate(sample.points)}
 
     def rows(points: Floats) -> list[int]:
@@ -397,7 +395,7 @@ def hold_stored(target: Target, sample: Sample, stored: Floats | None, remedy: s
     caution([Caution(message)])
 
 
-def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
+def check_stored(sample: Sample) -> None:
     """Check stored scores against stored log densities or with Stein's identity.
 
     Raises
@@ -414,8 +412,8 @@ def check_stored(sample: Sample, log_density: Floats | None = None) -> None:
     assert sample.scores is not None
     if len(sample) < _FEWEST:
         return
-    if log_density is not None:
-        _against_log_density(sample.points, sample.scores, log_density)
+    if sample.log_p is not None:
+        _against_log_density(sample.points, sample.scores, sample.log_p)
         return
     weights = sample.probabilities[:, None]
     spread = sample.points - (weights * sample.points).sum(axis=0)

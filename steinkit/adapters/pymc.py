@@ -585,9 +585,9 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     stored = stats.labels[_POINTS][0]
     if model is not None:
         return _of_model(model, stats, stored, points, scores)
-    sample = Sample(points=points, scores=scores, names=_names(trace, stored), **_extra(stats))
-    log_density = _matrix(stats, _LOG_DENSITY)[:, 0] if _LOG_DENSITY in stats.labels else None
-    return from_stored(sample, "gradients stored by nutpie", log_density)
+    log_p = _matrix(stats, _LOG_DENSITY)[:, 0] if _LOG_DENSITY in stats.labels else None
+    sample = Sample(points, scores=scores, names=_names(trace, stored), log_p=log_p, **_extra(stats))
+    return from_stored(sample, "gradients stored by nutpie")
 
 
 def _of_model(

@@ -39,9 +39,8 @@ from steinkit.containers.columns import DIAGNOSTICS
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
 from steinkit.errors import InputError, UsageError, imported
-from steinkit.files import matching_files, read_sample
-from steinkit.files.stan import latent_columns, parameter_of, read_stan_file
-from steinkit.files.streams import read_bytes
+from steinkit.files import read_sample
+from steinkit.files.stan import latent_columns, parameter_of
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -308,11 +307,11 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     sample = Sample(
         points=np.stack([chain.coordinates[:, found.order] for chain in chains]),
         scores=np.stack([-chain.gradients[:, found.order] for chain in chains]),
+        log_p=np.stack([chain.log_density for chain in chains]),
         names=found.names,
         **{own: np.stack([chain.extra[own] for chain in chains]) for own in chains[0].extra},
     )
-    log_density = np.concatenate([chain.log_density for chain in chains])
-    stored = from_stored(sample, _PYSTAN, log_density)
+    stored = from_stored(sample, _PYSTAN)
     if model is None:
         return stored
     target = _target(model, found)
@@ -425,16 +424,10 @@ def from_cmdstan(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
     >>> import steinkit as sk
     >>> target, sample = sk.from_cmdstan("diagnostic-*.csv")  # doctest: +SKIP
     """
-    several = [files] if isinstance(files, str | os.PathLike) else files
-    if not isinstance(several, Sequence) or not all(isinstance(each, str | os.PathLike) for each in several):
-        raise UsageError(f"expected one or more paths, got {type(files).__name__}")
-    names = [name for each in several for name in matching_files(each) or [os.fspath(each)]]
-    sample = read_sample(names, format="stan")
-    tables = [read_stan_file(read_bytes(name, binary=False), name) for name in names]
-    if sample.scores is None or any("lp__" not in table.header for table in tables):
+    sample = read_sample(files, format="stan")
+    if sample.scores is None or sample.log_p is None:
         raise InputError(
-            f"expected gradients in {names[0]}, got draws only; run CmdStan with output diagnostic_file=FILE, or use "
+            f"expected gradients in {files}, got draws only; run CmdStan with output diagnostic_file=FILE, or use "
             "from_bridgestan"
         )
-    log_density = np.concatenate([table.values[:, table.header.index("lp__")] for table in tables])
-    return from_stored(sample, "Stan model", log_density)
+    return from_stored(sample, "Stan model")

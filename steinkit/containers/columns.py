@@ -33,12 +33,13 @@ from steinkit.sample import Floats, Integers, Sample
 LABELS = ("chain", "draw")
 SCORE = "score:"
 _HMC = {"divergent__": "divergent", "energy__": "energy", "treedepth__": "tree_depth"}
-DIAGNOSTICS = _HMC | {"lp_approx__": "log_q", "log_g__": "log_q"}
+DIAGNOSTICS = _HMC | {"lp_approx__": "log_q", "log_g__": "log_q", "log_q__": "log_q", "log_p__": "log_p"}
 """Stan's diagnostic columns and the corresponding attributes of `Sample`.
 
-Pathfinder writes the log density of its approximation as ``lp_approx__``, and ADVI as ``log_g__``.
+Pathfinder writes the log density of its approximation as ``lp_approx__``, ADVI as ``log_g__``, and the Laplace
+approximation as ``log_q__``.
 """
-PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", "log_q": "log_q"} | _HMC
+PER_DRAW_COLUMNS = {"weight": "weights", "cost": "cost", "log_q": "log_q", "log_p__": "log_p"} | _HMC
 """Columns with one number per draw, and the corresponding attributes of `Sample`."""
 
 _ROW = "row names"
@@ -470,6 +471,8 @@ def _sampler_columns(
     for name, meaning in _OF_SAMPLERS.items():
         if name in found and meaning not in (*found.values(), *(label for label in LABELS if label in header)):
             found[name] = meaning
+    if "lp_approx__" in found and "lp__" in found:
+        found["lp__"] = "log_p"
     if header and header[0] in _ROW_NAMES and header[0] in free:
         found[header[0]] = _ROW
     return found
@@ -483,12 +486,10 @@ def _tell_taken(taken: Mapping[str, str], program: str = "") -> None:
     taken = {name: meaning for name, meaning in taken.items() if meaning not in DIAGNOSTICS.values()}
     if not taken:
         return
-    names = {name: f'"{name}"' if name else "the first, unnamed," for name in taken}
-    meanings = {
-        name: _EXPONENTIATED if meaning == "weights" and _is_logarithmic(name) else meaning
-        for name, meaning in taken.items()
-    }
-    parts = [f"{names[name]} as {meaning}" for name, meaning in meanings.items() if meaning]
+    parts = []
+    for name, meaning in taken.items():
+        kind = _EXPONENTIATED if meaning == "weights" and _is_logarithmic(name) else meaning
+        parts += [(f'"{name}"' if name else "the first, unnamed,") + f" as {kind}"] if kind else []
     ignored = [name for name, meaning in taken.items() if not meaning]
     parts += [f"{listed(ignored)} ignored"] if ignored else []
     first = f"the table was read as {program}" if program else "some columns are not coordinates"

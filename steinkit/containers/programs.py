@@ -127,19 +127,12 @@ def nested_weights(columns: Mapping[str, Floats]) -> Floats:
     if VOLUME in columns:
         volume = columns[VOLUME]
     else:
-        alive = columns[LIVE] if LIVE in columns else live_points(likelihood, columns[BIRTH])
+        if LIVE in columns:
+            alive = columns[LIVE]
+        else:  # draw k is removed after k others, and the rest that were born below its likelihood are alive
+            alive = np.searchsorted(np.sort(columns[BIRTH]), likelihood) - np.arange(len(likelihood), dtype=np.float64)
         volume = -np.cumsum(1.0 / np.maximum(alive, 1.0))
     before = np.concatenate([[0.0], volume[:-1]])
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = likelihood + before + np.log(-np.expm1(np.minimum(volume - before, 0.0)))
     return np.asarray(np.exp(logs - logs.max()))
-
-
-def live_points(likelihood: Floats, birth: Floats) -> Floats:
-    """Return the number of live points when each draw was removed.
-
-    If the draws are sorted by log likelihood, draw k is removed after k other draws. The live points are the remaining
-    draws that were born below the likelihood of draw k.
-    """
-    born = np.searchsorted(np.sort(birth), likelihood)
-    return np.asarray(born - np.arange(len(likelihood)), dtype=np.float64)

@@ -36,6 +36,8 @@ DrawsLike: TypeAlias = Any
 
 DIMS = (("draw",), ("chain", "draw"), ("draw", "chain"))
 _CORRELATED = 5.0  # neighbors are dependent if their correlation exceeds this number of standard errors
+_CORRELATED_ROWS = 6.0  # the same for rows of an array without chain labels
+_SEARCHED = 10_000  # number of rows that are searched for interleaved chains
 _SOURCE = "the sample"
 _AMBIGUOUS = 'Pass dims=("chain", "draw") or dims=("draw", "chain") to as_sample'
 
@@ -78,7 +80,8 @@ def as_sample(
     Returns
     -------
     Sample
-        The converted draws. A sample is returned unchanged if all columns are kept.
+        The converted draws. A sample is returned unchanged if all columns are kept. If other draws have no chain
+        labels, but their autocorrelation shows that chains alternate, the chains are labeled and a warning is issued.
 
     Raises
     ------
@@ -98,8 +101,33 @@ def as_sample(
     selection = Selection(columns, weights)
     found = _read(draws, group, dims, selection, None)
     if isinstance(found, NamedDraws):
-        return found.sample(selection)
-    return found if columns is None else found.select([found.names[k] for k in choose(found.names, columns, _SOURCE)])
+        found = found.sample(selection)
+    elif columns is not None:
+        found = found.select([found.names[k] for k in choose(found.names, columns, _SOURCE)])
+    return found if isinstance(draws, Sample) else with_chains(found)
+
+
+def with_chains(sample: Sample) -> Sample:
+    """Return a sample with chain labels if its rows alternate between chains.
+
+    The autocorrelations then show that rows of the same chain are correlated, but neighboring rows are not.
+    """
+    if sample.chain is not None:
+        return sample
+    searched = sample.points[:_SEARCHED]
+    n, middle = len(searched), np.sort(searched, axis=0)[len(searched) // 2]
+    signs = 1.0 * (searched > middle) - (searched < middle)
+    power = sum(np.abs(np.fft.rfft(column, 2 * n)) ** 2 for column in signs.T)
+    correlations = np.fft.irfft(power, 2 * n)[: n // 4] / signs.size
+    clear = np.flatnonzero(np.abs(correlations[1:]) > _CORRELATED_ROWS / np.sqrt(n)) + 1
+    if not len(clear) or clear[0] == 1 or correlations[clear[0]] < 0.0:
+        return sample
+    warn_user(
+        f"rows {clear[0]} apart are correlated but neighboring rows are not, so the draws were read as {clear[0]} "
+        "interleaved chains, as from emcee's get_chain(flat=True)",
+        ReadingWarning,
+    )
+    return sample.with_columns(chain=np.arange(len(sample)) % clear[0])
 
 
 def read_draws(
@@ -231,7 +259,7 @@ def from_array(draws: Any, dims: Sequence[str] | None) -> Sample:
         )
     if array.ndim == len(dims):
         array = array[..., None]
-    return Sample(points=array.swapaxes(0, 1) if dims == ("draw", "chain") else array)
+    return Sample(points=chain_by_chain(array, dims))
 
 
 def from_mapping(
@@ -268,7 +296,7 @@ def from_mapping(
         raise InputError(f"{source}: expected arrays with the same leading axes {' and '.join(dims)}, got {found}")
     scalars = [name for name, each in arrays.items() if each.ndim == len(dims) and name not in known]
     weight_column(scalars, source, selection, ())  # raises an error if an array may contain weights
-    arrays = {name: _chains_first(each, dims) for name, each in arrays.items()}
+    arrays = {name: chain_by_chain(each if len(dims) > 1 else each[None], dims) for name, each in arrays.items()}
     lead = next(iter(arrays.values())).shape[:2]
     chain, draw = (None, None) if len(dims) == 1 else row_labels(range(lead[0]), range(lead[1]))
     return NamedDraws(
@@ -282,10 +310,8 @@ def from_mapping(
     )
 
 
-def _chains_first(array: NDArray[Any], dims: tuple[str, ...]) -> NDArray[Any]:
-    """Convert draws with the leading axes ``dims`` to shape (chains, draws, ...)."""
-    if len(dims) == 1:
-        return array[None]
+def chain_by_chain(array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
+    """Return an array with the chain axis, if any, before the draw axis."""
     return array.swapaxes(0, 1) if dims == ("draw", "chain") else array
 
 

@@ -28,6 +28,8 @@ from steinkit.scored_sample import ScoredSample
 _LARGEST_K = 0.7
 _FEWEST = 25  # smallest number of draws that leaves five ratios in the tail
 _EQUAL = 1e-9  # log ratios with a smaller range are equal up to rounding errors
+_EQUAL_DENSITY = 0.05  # sd of differences between log densities; a smaller one changes a mean by about 0.05 sd or less
+_ROUNDING = 5e-6  # largest relative error of values with six digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +103,17 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
         if len(given) < _FEWEST:
             raise InputError(f"expected at least {_FEWEST} draws, got {len(given)}")
         arviz = imported("arviz_stats.base.array", "arviz-stats", "psis").array_stats
-        log_p = target.log_density_of_draws(prepared.points.points, draws=prepared.points.first)
+        values = target.log_density_of_draws(prepared.points.points, draws=prepared.points.first)
+        log_p = values[prepared.points.inverse]
+        stored = log_p if given.log_p is None else given.log_p
+        if np.std(log_p - stored) > max(_EQUAL_DENSITY, _ROUNDING * np.abs(stored).max()):
+            raise InputError(
+                "the log density of the target differs from the stored one, because the parameters are on another "
+                "scale or the models differ. Convert a Stan model with from_bridgestan, or pass log_q="
+            )
     except (InputError, MissingDependencyError) as error:
         return None, (f"the Pareto k was not computed: {error}",)
-    ratios = log_p[prepared.points.inverse] - given.log_q
+    ratios = log_p - given.log_q
     weights, k = np.full(len(given), 1.0 / len(given)), -math.inf
     if np.ptp(ratios) > _EQUAL:
         log_weights, k = arviz.psislw(-ratios)  # the argument is a log likelihood, as in leave-one-out cross-validation
@@ -118,6 +127,6 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
 def with_log_q(sample: Sample, log_q: ArrayLike | str) -> Sample:
     """Return the sample with log q taken from an array or from the named column."""
     if not isinstance(log_q, str):
-        return sample.with_columns(log_q=np.ravel(log_q))
+        return sample.with_columns(log_q=np.ravel(log_q), log_p=None)
     values = sample.select([log_q]).points[:, 0]
-    return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values)
+    return sample.select([name for name in sample.names if name != log_q]).with_columns(log_q=values, log_p=None)

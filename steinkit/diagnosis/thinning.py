@@ -24,7 +24,7 @@ from steinkit.runtime.deadlines import (
     stop_signal,
     within_time,
 )
-from steinkit.sample import Floats, Integers, Sample, split_chains
+from steinkit.sample import Floats, Integers, Sample, numbers_in_chains
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import UnitsLike
@@ -131,7 +131,7 @@ def thin(
         chosen = greedy_selection(prepared, int(m), kernel, moment_weight)
     sample = prepared.given
     if sample.draw is None:
-        sample = replace(sample, draw=_numbers(sample))
+        sample = replace(sample, draw=numbers_in_chains(sample.chain_labels))
     thinned = replace(sample, weights=None)[prepared.points.first[chosen]].with_columns(weights=weights)
     return thinned if scores is None else replace(thinned, scores=prepared.raw.scores[chosen])
 
@@ -153,11 +153,3 @@ def _sparse_weights(given: ScoredSample, m: int) -> tuple[ScoredSample, Integers
             rows, program = rows[kept], program.at(kept)
     order = np.argsort(prepared.points.first[rows])
     return prepared, rows[order], weights[order]
-
-
-def _numbers(sample: Sample) -> Integers:
-    """Number the draws of each chain from 0, in the given order."""
-    numbers = np.empty(len(sample), dtype=np.int64)
-    for rows in split_chains(sample)[0]:
-        numbers[rows] = np.arange(len(rows))
-    return numbers

@@ -15,22 +15,22 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from steinkit.containers.columns import Selection, first_repeated
+from steinkit.containers.reading import with_chains
 from steinkit.errors import InputError, UsageError, listed
-from steinkit.files.chain_files import chain_files, coda_index, derived_beside, naming_of, read_coda, with_live_points
-from steinkit.files.csv_format import read_csv, write_csv
+from steinkit.files.chain_files import chain_files, coda_index
+from steinkit.files.csv_format import read_coda, read_csv, write_csv
 from steinkit.files.grouped import read_netcdf, read_zarr, write_netcdf
 from steinkit.files.hdf5 import MARK, is_of_sampler, read_hdf5
 from steinkit.files.numpy_format import read_npy, read_npz, write_npy, write_npz
 from steinkit.files.stan import read_stan
 from steinkit.files.streams import Place, is_zarr, name_of, only_member, path_of, read_bytes, unpacked, write_bytes
-from steinkit.sample import PER_DRAW, Integers, Sample
+from steinkit.sample import PER_DRAW, Integers, Sample, numbers_in_chains
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def read_sample(
     """
     sources = _sources(source)
     selection = Selection(columns, weights, is_joined=len(sources) > 1)
-    samples = [_read_one(each, format, selection, group) for each in sources]
+    samples = [with_chains(_read_one(each, format, selection, group)) for each in sources]
     return samples[0] if len(samples) == 1 else join_chains(samples, [name_of(each, "input") for each in sources])
 
 
@@ -149,14 +149,9 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
         chosen = _by_content(data, chosen)
         form = FORMATS[chosen]
     options: dict[str, Any] = {"group": group} if form.has_groups else {}
-    if form.read is read_csv:
-        index = None if path is None or format is not None else coda_index(path)
-        if index is not None:
-            return read_coda(data, name, selection, index)
-        data = with_live_points(data, path)
-        options["naming"] = partial(naming_of, path)
-        options["ignored"] = partial(derived_beside, path)
-    elif form.read is read_hdf5:
+    if form.read is read_csv and path is not None and format is None and (index := coda_index(path)):
+        return read_coda(data, name, selection, index)
+    if form.read in (read_csv, read_hdf5):
         options["path"] = path
     return form.read(data, name, selection, **options)
 
@@ -296,23 +291,16 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
         elif len(without) < len(sources):
             raise InputError(f"expected {name} in either all or none of the files; {without[0]} has no {name}")
     chains = _chain_labels(ordered)
-    draws = [_counted(chain) if each.draw is None else each.draw for each, chain in zip(ordered, chains, strict=True)]
+    pairs = zip(ordered, chains, strict=True)
+    draws = [numbers_in_chains(chain) if each.draw is None else each.draw for each, chain in pairs]
     return Sample(**fields, chain=np.concatenate(chains), draw=np.concatenate(draws), names=first.names)
 
 
 def _chain_labels(samples: Sequence[Sample]) -> list[Integers]:
     """Return chain labels that differ between samples."""
-    labels = [np.zeros(len(each), dtype=np.int64) if each.chain is None else each.chain for each in samples]
+    labels = [each.chain_labels for each in samples]
     distinct = [np.unique(each) for each in labels]
     begins = np.cumsum([0, *map(len, distinct)])
     if all(each.chain is not None for each in samples) and len(np.unique(np.concatenate(distinct))) == begins[-1]:
         return labels
     return [begin + np.searchsorted(known, each) for begin, known, each in zip(begins, distinct, labels, strict=False)]
-
-
-def _counted(chain: Integers) -> Integers:
-    """Return the position of each draw within its chain, starting from 0."""
-    numbers = np.empty(len(chain), dtype=np.int64)
-    for label in np.unique(chain):
-        numbers[chain == label] = np.arange(np.count_nonzero(chain == label))
-    return numbers

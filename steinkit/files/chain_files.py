@@ -23,19 +23,33 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
-from steinkit.containers.columns import Selection, lay_out, sample_from_table
 from steinkit.errors import InputError
-from steinkit.files.csv_format import Naming, open_table
 from steinkit.files.streams import parse_json, read_bytes
-from steinkit.sample import Sample, default_names
+from steinkit.sample import default_names
 
 _DEAD, _LIVE = "dead-birth", "phys_live-birth"
 _PART = re.compile(r"([._]\d+|_?(dead|phys_live)(-birth)?|_?equal_weights|post_equal_weights)\Z")
 _CODA_CHAIN = re.compile(r"(.*?)(?:chain)?\d+\.(?:txt|out)", re.IGNORECASE)
 _CODA_INDEX = re.compile(r"(.*?)(?:index\.txt|\.ind)", re.IGNORECASE)
+
+
+class Naming(NamedTuple):
+    """Column names of a table without a header, read from another file.
+
+    Attributes
+    ----------
+    header : list of str
+    ignored : tuple of str
+        Columns that are not parameters.
+    kind : str
+        Description of the table.
+    """
+
+    header: list[str]
+    ignored: tuple[str, ...] = ()
+    kind: str = ""
 
 
 def chain_files(path: Path) -> list[str]:
@@ -60,30 +74,6 @@ def coda_index(path: Path) -> Path | None:
         return None
     pairs = ((each, _CODA_INDEX.fullmatch(each.name)) for each in path.parent.iterdir())
     return next((each for each, index in pairs if index and index[1].lower() == chain[1].lower()), None)
-
-
-def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sample:
-    """Read a CODA chain from BUGS or JAGS.
-
-    Raises
-    ------
-    InputError
-        If the index is not valid, or the parameters have different iterations.
-    """
-    spans = {}
-    for line in read_bytes(index, binary=True).decode("utf-8", "replace").splitlines():
-        name, *ends = line.split()
-        if len(ends) != 2 or not all(map(str.isdecimal, ends)):
-            raise InputError(f"{index}: expected a name and two line numbers in each line, got {line!r}")
-        spans[name] = slice(int(ends[0]) - 1, int(ends[1]))
-    names = ["iteration", "value"]
-    rows, lines = open_table(data, source, lambda width: Naming(names[:width])).rows([0, 1], names)
-    parts = [rows[span] for span in spans.values()]
-    if any(not np.array_equal(part[:, 0], parts[0][:, 0]) for part in parts):
-        raise InputError(f"{source}: expected the same iterations for all parameters in {index.name}")
-    layout = lay_out(list(spans), source, selection, {}, kind="a CODA chain")
-    values = np.column_stack([part[:, 1] for part in parts])
-    return sample_from_table(values, layout, source, lambda row: f"line {lines[row]}", draw=parts[0][:, 0])
 
 
 def naming_of(path: Path | None, width: int) -> Naming | None:

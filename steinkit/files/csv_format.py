@@ -19,10 +19,10 @@ import io
 import os
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from steinkit.containers.columns import (
     unnamed_column,
 )
 from steinkit.errors import InputError, ReadingWarning, UsageError, listed, shortened, warn_user
+from steinkit.files.chain_files import Naming, derived_beside, naming_of, with_live_points
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
 
@@ -148,24 +149,7 @@ class TextTable:
             )
 
 
-class Naming(NamedTuple):
-    """Column names of a table without a header, read from another file.
-
-    Attributes
-    ----------
-    header : list of str
-    ignored : tuple of str
-        Columns that are not parameters.
-    kind : str
-        Description of the table.
-    """
-
-    header: list[str]
-    ignored: tuple[str, ...] = ()
-    kind: str = ""
-
-
-def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] = lambda width: None) -> TextTable:
+def open_table(data: bytes, source: str, path: Path | None = None) -> TextTable:
     """Read the header of a text file.
 
     Parameters
@@ -173,8 +157,8 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
     data : bytes
     source : str
         Name of the file, for messages.
-    naming : callable, int -> Naming or None
-        Function that returns the column names of a table without a header, given the number of columns.
+    path : Path, optional
+        Path of the file. Other files in its folder may contain the column names of a table without a header.
 
     Raises
     ------
@@ -200,7 +184,7 @@ def open_table(data: bytes, source: str, naming: Callable[[int], Naming | None] 
     if all(map(_is_number, header)):
         table.lines = chain([(line, text)], table.lines)
         found = next(filter(None, (_named_in(each, table, len(header)) for each in reversed(comments))), None)
-        found = found or naming(len(header))
+        found = found or naming_of(path, len(header))
         if found is None and (table.separator is not None or len(header) == 1):
             raise InputError(
                 f'{source}, line {line}: expected a header such as "{",".join(default_names(len(header)))}", got '
@@ -239,13 +223,7 @@ def _named_in(comment: str, table: TextTable, width: int) -> Naming | None:
     return Naming(names) if fits else None
 
 
-def read_csv(
-    data: bytes,
-    source: str,
-    selection: Selection = ALL,
-    naming: Callable[[int], Naming | None] = lambda width: None,
-    ignored: Callable[[Sequence[str]], Collection[str]] = lambda header: (),
-) -> Sample:
+def read_csv(data: bytes, source: str, selection: Selection = ALL, path: Path | None = None) -> Sample:
     """Read a sample from a text table with one draw per line.
 
     Parameters
@@ -255,18 +233,16 @@ def read_csv(
         Name of the file, for messages.
     selection : Selection
         Selection of columns. Cells in columns that are not selected may have any content.
-    naming : callable, optional
-        See `open_table`.
-    ignored : callable, list of str -> collection of str, optional
-        Function that returns the columns that are not parameters, given the header.
+    path : Path, optional
+        Path of the file. Other files in its folder may contain names or further draws; see `chain_files`.
 
     Raises
     ------
     InputError
         If the table is not valid. The message states the line and the column.
     """
-    table = open_table(data, source, naming)
-    others = (*table.ignored, *ignored(table.header))
+    table = open_table(with_live_points(data, path), source, path)
+    others = (*table.ignored, *derived_beside(path, table.header))
     layout = lay_out(table.header, source, selection, ignored=others, kind=table.kind)
     if table.is_unnamed:
         warn_user(_UNNAMED.format(listed(table.header)), ReadingWarning)
@@ -283,6 +259,29 @@ def _sample(table: TextTable, layout: Columns, *, may_have_weights: bool = False
             "x1 --columns x3,x4,...; if all columns are parameters, pass --weights none"
         )
     return sample_from_table(values, layout, table.source, where=lambda row: f"line {lines[row]}")
+
+
+def read_coda(data: bytes, source: str, selection: Selection, index: Path) -> Sample:
+    """Read a CODA chain from BUGS or JAGS.
+
+    Raises
+    ------
+    InputError
+        If the index is not valid, or the parameters have different iterations.
+    """
+    spans = {}
+    for line in read_bytes(index, binary=True).decode("utf-8", "replace").splitlines():
+        name, *ends = line.split()
+        if len(ends) != 2 or not all(map(str.isdecimal, ends)):
+            raise InputError(f"{index}: expected a name and two line numbers in each line, got {line!r}")
+        spans[name] = slice(int(ends[0]) - 1, int(ends[1]))
+    rows, lines = open_table(data, source).rows([0, 1], ["iteration", "value"])
+    parts = [rows[span] for span in spans.values()]
+    if any(not np.array_equal(part[:, 0], parts[0][:, 0]) for part in parts):
+        raise InputError(f"{source}: expected the same iterations for all parameters in {index.name}")
+    layout = lay_out(list(spans), source, selection, {}, kind="a CODA chain")
+    values = np.column_stack([part[:, 1] for part in parts])
+    return sample_from_table(values, layout, source, lambda row: f"line {lines[row]}", draw=parts[0][:, 0])
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Floats]:

@@ -100,7 +100,7 @@ def _axes(sample: Sample, target: str) -> tuple[Integers, Integers]:
 
     By default, there is one chain with label 0, and draws are numbered from 0.
     """
-    chain = np.zeros(len(sample), dtype=np.int64) if sample.chain is None else sample.chain
+    chain = sample.chain_labels
     draw = np.arange(len(sample)) % np.count_nonzero(chain == chain[0]) if sample.draw is None else sample.draw
     axes = rectangle(chain, draw)
     if axes is None:

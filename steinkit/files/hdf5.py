@@ -25,14 +25,11 @@ MARK = b"\x89HDF\r\n"
 
 def is_of_sampler(data: bytes) -> bool:
     """Return True if an HDF5 file was written by emcee or UltraNest."""
-    if not data.startswith(MARK):
-        return False
-    try:
+    with suppress(Exception):  # h5py is optional, and the readers report damaged files
         import h5py
-    except ImportError:
-        return False
-    with suppress(Exception), h5py.File(io.BytesIO(data)) as file:  # the readers report damaged files
-        return bool(_chains(file)) or _is_ultranest(file)
+
+        with h5py.File(io.BytesIO(data)) as file:
+            return bool(_chains(file)) or _is_ultranest(file)
     return False
 
 
@@ -73,15 +70,14 @@ def read_hdf5(
         if _is_ultranest(file):
             return _from_ultranest(file["points"][:], source, selection, path)
         groups = _chains(file)
-        if group is None and len(groups) > 1:
-            raise InputError(f"{source} has chains in the groups {listed(groups)}; select one with group= (--group)")
-        name = group or (groups[0] if groups else "mcmc")
+        name = groups[0] if len(groups) == 1 and group is None else group
         if name not in groups:
-            raise InputError(f'{source} has no emcee chain in the group "{name}"; it contains {listed(list(file))}')
+            raise InputError(
+                f"{source} contains emcee chains in the groups {listed(groups) or 'none'}; select one with group= "
+                "(--group)"
+            )
         steps = int(file[name].attrs["iteration"])
         chain = file[name]["chain"][:steps].swapaxes(0, 1)
-    if not steps:
-        raise InputError(f"{source}: the emcee chain in the group {name} has no steps")
     weight_column((), source, selection)
     warn_user(f"the file was read as emcee chains: {len(chain)} walkers with {steps} steps each", ReadingWarning)
     names = default_names(chain.shape[2])

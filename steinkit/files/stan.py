@@ -2,9 +2,10 @@
 
 Column names are converted to the names used by Stan's interfaces: ``theta.1`` becomes ``theta[1]``, ``Sigma.1.2``
 becomes ``Sigma[1,2]``, and ``pair:1.2`` becomes ``pair.1[2]``. Columns with names that end in ``__``, such as ``lp__``,
-are diagnostics. Only the divergences, energies, tree depths and the log density of an approximation (``lp_approx__`` in
-Pathfinder and ``log_g__`` in ADVI) are read. All other columns are coordinates, including transformed parameters and
-generated quantities.
+are diagnostics. Only the divergences, energies and tree depths are read, and for approximations, the log densities of
+the approximation and of the target in unconstrained space. They are called ``lp_approx__`` and ``lp__`` (Pathfinder),
+``log_g__`` and ``log_p__`` (ADVI), or ``log_q__`` and ``log_p__`` (Laplace). All other columns are coordinates,
+including transformed parameters and generated quantities.
 
 The diagnostic file of a sampler contains unconstrained draws and gradients. For every coordinate ``tau``, the file has
 columns for the value ``tau``, the momentum ``p_tau`` and the gradient ``g_tau`` of the potential energy, -log p, where
@@ -21,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from steinkit.containers.columns import (
     ALL,
@@ -35,7 +35,7 @@ from steinkit.containers.columns import (
 )
 from steinkit.errors import InputError, ReadingWarning, warn_user
 from steinkit.files.csv_format import open_table
-from steinkit.sample import Floats, Sample
+from steinkit.sample import Sample
 
 _SETTING = re.compile(r"^\s*(\w+)\s*=\s*(\S+)", re.MULTILINE)
 
@@ -56,54 +56,28 @@ def read_stan(data: bytes, source: str, selection: Selection = ALL) -> Sample:
     InputError
         If the file contains no draws after warm-up, or a value is not a finite number.
     """
-    found = read_stan_file(data, source)
-    layout = _lay_out(found.header, source, selection, found.resampled)
-    sample = sample_from_table(found.values, layout, source, lambda row: f"line {found.lines[row]}")
-    # the file contains gradients of the potential energy, -log p
-    return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
-
-
-class StanFile(NamedTuple):
-    """Contents of a Stan CSV file, including all columns.
-
-    Attributes
-    ----------
-    header : list of str
-        Names of the columns as Stan writes them.
-    values : ndarray, shape (n, number of columns)
-        Values without warm-up draws.
-    lines : list of int
-        Line number of each row in the file.
-    resampled : bool
-        True if Pathfinder resampled the draws with importance weights.
-    """
-
-    header: list[str]
-    values: Floats
-    lines: list[int]
-    resampled: bool
-
-
-def read_stan_file(data: bytes, source: str) -> StanFile:
-    """Read all columns of a Stan CSV file.
-
-    The parameters and exceptions are described in `read_stan`.
-    """
     table = open_table(data, source)
     settings = dict(_SETTING.findall("\n".join(table.comments)))
     if settings.get("method") == "optimize":
         raise InputError(f"{source} contains a mode found by optimization, not draws; run Stan with method=sample")
+    layout = _lay_out(table.header, source, selection, _are_resampled(settings))
     table.lines = (each for each in table.lines if not each[1].startswith("#"))
-    values, lines = table.rows(range(len(table.header)), [readable(name) for name in table.header])
+    values, lines = table.rows(range(len(table.header)), layout.header)
     skipped = _rows_before_draws(settings, source)
     if skipped >= len(values):
         raise InputError(
             f"{source}: expected draws after row {skipped} (the end of warm-up, or the mean of an approximation), got "
             f"{len(values)} rows in total"
         )
-    paths = settings.get("num_paths", "1") if settings.get("method") == "pathfinder" else "1"
-    resampled = paths != "1" and settings.get("psis_resample", "1") not in ("0", "false")
-    return StanFile(table.header, values[skipped:], lines[skipped:], resampled)
+    sample = sample_from_table(values[skipped:], layout, source, lambda row: f"line {lines[skipped + row]}")
+    # the file contains gradients of the potential energy, -log p
+    return sample if sample.scores is None else sample.with_columns(scores=-sample.scores)
+
+
+def _are_resampled(settings: dict[str, str]) -> bool:
+    """Return True if Pathfinder resampled the draws with importance weights."""
+    is_multiple = settings.get("method") == "pathfinder" and settings.get("num_paths", "1") != "1"
+    return is_multiple and settings.get("psis_resample", "1") not in ("0", "false")
 
 
 def _rows_before_draws(settings: dict[str, str], source: str) -> int:
@@ -126,8 +100,9 @@ def _lay_out(header: list[str], source: str, selection: Selection, resampled: bo
     names = [readable(name) for name in header]
     # Stan reserves only names that end in "__", so a parameter named weight is a coordinate
     meanings = {name: DIAGNOSTICS.get(name, "") for name in header if name.endswith("__")}
+    if "lp_approx__" in meanings:
+        meanings |= {"lp_approx__": ""} if resampled else {"lp__": "log_p"}
     if resampled:
-        meanings["lp_approx__"] = ""
         warn_user(
             f"{source}: Pathfinder has resampled the draws, so their importance ratios are not known. To compute the "
             "Pareto k, run Pathfinder with psis_resample=0 or num_paths=1",
@@ -137,7 +112,7 @@ def _lay_out(header: list[str], source: str, selection: Selection, resampled: bo
     named = names.copy()
     if (latent := latent_columns(header)) is not None:
         coordinates, gradients = latent
-        meanings |= dict.fromkeys(names[coordinates.stop : gradients.start], "")  # momenta
+        meanings |= dict.fromkeys(names[coordinates.stop : gradients.start], "") | {"lp__": "log_p"}  # momenta
         for coordinate, gradient in zip(coordinates, gradients, strict=True):
             named[coordinate] = f"unconstrained {names[coordinate]}"
             named[gradient] = f"{SCORE}{named[coordinate]}"

@@ -1,10 +1,12 @@
 """Pareto-smoothed importance sampling of draws from an approximation."""
 
+import io
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import steinkit as sk
 
@@ -143,4 +145,30 @@ def test_resampled_draws_of_pathfinder_have_no_log_q():
 def test_log_density_of_advi_is_read():
     sample = sk.read_sample(FITS / "advi.csv")
     assert sample.names == ("mu[1]", "mu[2]")
+    assert sample.points[0].tolist() == [311.545, 353.503]  # the first row contains the mean of the approximation
     assert sample.log_q[:2].tolist() == [-4.74553, -2.75303]
+    assert sample.log_p[:2].tolist() == [-186118, -184982]
+
+
+def test_the_laplace_approximation_has_a_log_density():
+    sample = sk.read_sample(io.StringIO("# stan_version_major = 2\n# method = laplace\nlog_p__,log_q__,x\n-3,-2,1\n"))
+    assert (sample.names, sample.log_p.tolist(), sample.log_q.tolist()) == (("x",), [-3.0], [-2.0])
+
+
+def test_stored_log_densities_refer_to_unconstrained_parameters():
+    def log_density(x):  # of the logit of a Beta(3, 9) variable
+        return 3.0 * x[:, 0] - 12.0 * np.log1p(np.exp(x[:, 0]))
+
+    z = np.random.default_rng(0).standard_normal((1000, 1))
+    x, stored = 0.7 * z - 1.1, {"log_q": -0.5 * z[:, 0] ** 2, "log_p": log_density(0.7 * z - 1.1).round(5)}
+    free = sk.verdict(
+        sk.Sample(x, **stored), sk.Target(lambda x: 3.0 - 12.0 * expit(x), log_density=log_density, dim=1)
+    )
+    assert expit(x[:, 0]) @ free.importance.weights == pytest.approx(0.25, abs=0.01)
+    constrained = sk.Sample(expit(x), **stored)
+    found = sk.verdict(constrained, sk.targets.Beta(3.0, 9.0))
+    assert found.importance is None
+    assert any("Pareto k" in each and "another scale" in each for each in found.warnings)
+    log_q = stored["log_q"] - np.log(expit(x) * expit(-x))[:, 0]
+    explicit = sk.verdict(constrained, sk.targets.Beta(3.0, 9.0), log_q=log_q)  # in the coordinates of the draws
+    assert explicit.pareto_k == pytest.approx(free.pareto_k, abs=1e-6)

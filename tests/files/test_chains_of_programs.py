@@ -247,10 +247,9 @@ def test_emcee_backends(tmp_path: Path) -> None:
             group = file.create_group(name)
             group.attrs.update(version="3.1.6", nwalkers=4, ndim=2, has_blobs=False, iteration=4)
             group.create_dataset("chain", data=chain)
-    with pytest.raises(InputError, match='"mcmc", "second"'):
-        read_sample(tmp_path / "run.h5")
-    with pytest.raises(InputError, match='no emcee chain in the group "third"'):
-        read_sample(tmp_path / "run.h5", group="third")
+    for group in (None, "third"):
+        with pytest.raises(InputError, match='emcee chains in the groups "mcmc", "second"; select one with group='):
+            read_sample(tmp_path / "run.h5", group=group)
     sample = read(tmp_path / "run.h5", said="emcee chains: 4 walkers with 4 steps", group="mcmc", columns=["x2"])
     np.testing.assert_array_equal(sample.points[:, 0], chain[:4, :, 1].T.ravel())
     np.testing.assert_array_equal(sample.chain, np.repeat(range(4), 4))

@@ -349,8 +349,8 @@ def worst_case_design(
     target_error : float
         Error allowed for the whole test, in (0, 1/2).
     first_fractions : sequence of float, optional
-        Candidates for the fraction of the data read per stage, in (0, 1]. By default, these are twelve values from 0.01
-        to 1/2.
+        Candidates for the fraction of the data read per stage, in (0, 1]. The default candidates are twelve values from
+        0.01 to 1/2.
     alphas : sequence of float, default (0.5, 0.75, 1.0)
         Candidates for the Wang-Tsiatis exponent, in [1/2, 1].
 

@@ -522,7 +522,7 @@ def _normal_scores(halves: Floats) -> Floats:
 
 
 def _mean_ranks(draws: Floats) -> Floats:
-    """Return the ranks within each row, counted from 1; ties get the mean rank."""
+    """Return the ranks within each row, counted from 1, with mean ranks for ties."""
     order = np.argsort(draws, axis=1)
     ordered = np.take_along_axis(draws, order, axis=1)
     differs = np.diff(ordered, axis=1) != 0.0

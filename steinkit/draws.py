@@ -75,7 +75,7 @@ class Draws:
     disorder : tuple of str
         Cautions about draws without a time order.
     is_ordered : bool
-        True if the draws have a time order. Otherwise, they are treated as independent.
+        True if the draws have a time order. Otherwise, the draws are treated as independent.
     nested : tuple of ndarray of int and float, or None
         For nested sampling, the original order of the draws, and 1 / N.
     names : tuple of str

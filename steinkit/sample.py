@@ -49,7 +49,7 @@ class Sample(Displayed):
     divergent : array_like of bool, shape (n,), optional
         True if the Hamiltonian trajectory that ended at the draw diverged.
     energy : array_like, shape (n,), optional
-        Hamiltonian at each draw, in units of the log density; see `steinkit.chains.bfmi`.
+        Hamiltonian at each draw, in units of the log density. See `steinkit.chains.bfmi`.
     tree_depth : array_like of int, shape (n,), optional
         Depth of the NUTS trajectory tree that ended at the draw.
     log_q : array_like, shape (n,), optional
@@ -412,7 +412,7 @@ _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
     "draw": (_not_whole, "expected a whole number of at most 2**53", int),
     "divergent": (lambda column: (column != 0.0) & (column != 1.0), "expected 0 or 1", bool),
 }
-"""Test for invalid values, expected value and type for each array with one number per draw."""
+"""Test for invalid values, the expected value, and the type of each array with one number per draw."""
 
 
 def _column(values: ArrayLike | None, what: str, n: int, layout: tuple[int, ...]) -> NDArray[Any] | None:

@@ -280,7 +280,7 @@ def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, 
 
 
 def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Return a sample with its parameters in the target's order; see `selected`."""
+    """Return a sample with its parameters in the target's order, as in `selected`."""
     return selected(sample, target)[0]
 
 

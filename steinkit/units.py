@@ -286,7 +286,7 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     Raises
     ------
     UsageError
-        If "reference" is requested and the target has no sampler; see also `Units.of`.
+        If "reference" is requested and the target has no sampler. See also `Units.of`.
     InputError
         See `Units.of` and `Units.reference`.
 

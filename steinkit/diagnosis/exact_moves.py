@@ -113,7 +113,7 @@ class Density:
         return values if self.bounds is None else np.where(self.inside(points), values, -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
-        """Return the log density at each draw; raise InputError if it is not finite."""
+        """Return the log density at each draw, or raise InputError if it is not finite."""
         self.evaluations += len(points)
         return self.target.log_density_of_draws(points, draws=rows)
 
@@ -237,7 +237,7 @@ class Group(NamedTuple):
     slope : float
         Slope of log |a - m| as a function of t, or of the logarithm of the distance of t from its bound.
     spread : float
-        Standard deviation of t, or of this logarithm.
+        Standard deviation of t, or of the logarithm of its distance from the bound.
     """
 
     scale: int

@@ -436,7 +436,7 @@ class Verdict(Result):
         pandas.DataFrame or polars.DataFrame
             One row per parameter, followed by one row per function of the target. The columns are ``mean``, ``sd``,
             ``q5``, ``q95``, ``mcse_mean``, ``ess_bulk``, ``ess_tail``, ``r_hat``, ``corrected_mean``, ``corrected_sd``,
-            ``mean_bias``, ``mean_margin``, ``sd_bias`` and ``sd_margin``; see `BiasEstimate` for the units. With
+            ``mean_bias``, ``mean_margin``, ``sd_bias`` and ``sd_margin``. See `BiasEstimate` for the units. With
             `importance`, there are also ``psis_mean`` and ``psis_sd``. Unknown values are NaN. Polars is used if pandas
             is not installed.
 

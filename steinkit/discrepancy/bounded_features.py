@@ -105,7 +105,7 @@ class BoundedMoments:
     Attributes
     ----------
     p : float
-        Bonferroni-adjusted p-value. The two groups of features have unequal shares of the level.
+        Bonferroni-adjusted p-value. The two groups of features have unequal shares of the significance level.
     largest : tuple of BoundedFeature
         At most sixteen features with large z-scores, in ascending order of their p-values.
 

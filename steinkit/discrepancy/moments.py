@@ -345,8 +345,8 @@ class MomentSteinDiscrepancy(Measurement):
         Integrated autocorrelation time of each feature. For weighted draws, the time is relative to independent draws
         with the same weights.
     p : float
-        p-value of all moments, with Bonferroni's correction within each of the three groups. Each group has a third of
-        the level.
+        p-value of all moments, with Bonferroni's correction within each of the three groups. Each group is assigned a
+        third of the significance level.
     group_p_values : dict of str to float
         p-values of the groups "whole", "own" and "pairs".
     n_effective : float

@@ -153,7 +153,7 @@ class Choice:
 
     @property
     def interval(self) -> Interval | None:
-        """Interval for `median`; see `SettingSummary`."""
+        """Interval for `median`, as defined in `SettingSummary`."""
         return self.row.interval
 
     @property

@@ -76,7 +76,7 @@ class Rung(Record):
 
     @classmethod
     def of(cls, length: int, measure: str, settings: Sequence[Setting], losses: Floats, most: int) -> Rung:
-        """Select the settings with the smallest median losses; ties are broken by order.
+        """Select the settings with the smallest median losses, breaking ties by order.
 
         Parameters
         ----------

@@ -287,7 +287,7 @@ def optimal_weights(
     -----
     The weights correct the shape of marginal distributions, including quantiles. As a quadrature rule, the weights also
     reduce the sampling error of exact draws. The effective size is usually about half of the number of draws. Weights
-    cannot replace missing draws. The scores do not determine the weights of separate modes; see `repair` and
+    cannot replace missing draws. The scores do not determine the weights of separate modes. For these, see `repair` and
     `mode_weights`.
 
     References

@@ -197,7 +197,7 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
 
 
 def function_values(functions: Functions, points: Floats) -> Floats:
-    """Evaluate functions at the draws; raise InputError if a value is not finite."""
+    """Evaluate functions at the draws, and require finite values."""
     columns = np.empty((len(points), len(functions)))
     for k, (name, function) in enumerate(functions.items()):
         what = f"function {name!r}"

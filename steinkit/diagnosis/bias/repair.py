@@ -260,7 +260,7 @@ def repair(
 def _by_mode_weights(
     sample: Sample, target: Target, bounds: ArrayLike | None, bias: BiasEstimate, method: str, rng: Seed
 ) -> Repaired:
-    """Correct the mode weights; raise InputError if they cannot be estimated."""
+    """Correct the mode weights, or raise InputError if they cannot be estimated."""
     try:
         modes = mode_weights(sample, target, rng=rng)
     except InputError as error:

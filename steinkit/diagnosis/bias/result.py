@@ -159,7 +159,7 @@ class BiasEstimate(Measurement):
     draws : int
         Number of draws.
     features : {"quadratic", "chosen", "affine", "pairs", "diagonal", "own4"}
-        Richest set of Stein features; see `steinkit.diagnosis.bias.stein_regression`.
+        Richest set of Stein features, as defined in `steinkit.diagnosis.bias.stein_regression`.
     warnings : tuple of str
         Limitations of the estimates.
 

@@ -22,9 +22,9 @@ larger than l, the constraints do not bind. The discrepancy of any sample then a
     sum_i q_i (c1 |s(x_i)| + c2), summed over the coordinates.
 
 A sample that is too narrow has smaller scores and a lower ceiling, so its discrepancy may be smaller than that of exact
-draws. The discrepancy of a strongly biased sample also approaches its ceiling. This is not a defect of the measure. The
-two cases differ in the value that an exact sample of the same size would reach. Let r be the median L1 distance to the
-nearest neighbor, in units of l. Independent draws from N(0, I) reach about
+draws. The discrepancy of a strongly biased sample also approaches its ceiling. This behavior is not a defect of the
+measure. The two cases differ in the value that an exact sample of the same size would reach. Let r be the median L1
+distance to the nearest neighbor, in units of l. Independent draws from N(0, I) reach about
 
     1.3 sqrt(r) of the ceiling in one dimension, and 1.4 r in two or more dimensions
 

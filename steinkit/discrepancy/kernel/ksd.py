@@ -328,7 +328,7 @@ def greedy_selection(
     kernel: str | BaseKernel = "imq",
     moment_weight: float = 0.3,
 ) -> Integers:
-    """Select m distinct points of a sample by Stein thinning; return their indices."""
+    """Select m distinct points of a sample by Stein thinning, and return indices."""
     base, _ = kernel_of(kernel).fitted(prepared.points.points)
     caution(prepared.notes)
     stein = stein_kernel_for(base, prepared)

@@ -53,11 +53,11 @@ class Finding:
     size : float
         Size of the bias in standard units, or NaN if it is not known. For independent normal parameters, the size is
         the shift in standard deviations, the relative error of a standard deviation, or the error in a correlation. If
-        parameters are correlated, the size depends on the other parameters: a shift d of x_j alone has the size d / (1
-        - R^2), where R^2 is the fraction of the variance of x_j that the others explain, and the size is smaller if the
-          others are shifted with x_j. For other targets, and for a conditional location or scale, the size is the mean
-          of a function that has mean zero under the target. For a shape, the size is the approximate fraction of
-          misplaced draws.
+        parameters are correlated, the size depends on the other parameters: a shift d of x_j alone has the size
+        d / (1 - R^2), where R^2 is the fraction of the variance of x_j that the others explain, and the size is smaller
+        if the others are shifted with x_j. For other targets, and for a conditional location or scale, the size is the
+        mean of a function that has mean zero under the target. For a shape, the size is the approximate fraction of
+        misplaced draws.
     source : str
         Name of the test: "moments", "bounded", "sliced" or "invariance". The finding of the invariance test refers to
         the marginal distribution of a parameter. Other findings refer to the distribution given the other parameters.

@@ -12,8 +12,8 @@ The first version of the paper used temperature 1000. Another run starts at temp
 1 after 400 steps. The paper does not state the reduced step size, which is 0.01 instead of 0.05 here.
 
 Without FILE, the data are simulated as two overlapping clouds of the same shape, and no claim is evaluated. "Covariance
-0.05 I" in the paper is a standard deviation of 0.05 in the authors' code. The script reports the data per decision, and
-the accuracy on test data against the data read.
+0.05 I" in the paper is a standard deviation of 0.05 in the authors' code. The script reports the number of data points
+per decision, and the accuracy on test data as a function of the data read.
 
 References
 ----------

@@ -5,9 +5,9 @@
 By proposition 5, the discrepancy of the complete graph is at least the classical discrepancy, and at most a constant
 times the classical discrepancy. By proposition 6, the discrepancy of a t-spanner is at least the discrepancy of the
 complete graph, and at most 2 t^2 times this discrepancy. Proposition 5 is tested in one dimension, where the classical
-discrepancy can be computed. The samples are independent draws, the midpoints of Unif(0, 1), for which the ratio is (2 n
-- 1) / n, and draws from a shifted normal distribution. Proposition 6 is tested with independent draws, with a missing
-mode of a mixture, and with a grid, in two and three dimensions and with t = 2.
+discrepancy can be computed. The samples are independent draws, the midpoints of Unif(0, 1), for which the ratio is 2 -
+1 / n, and draws from a shifted normal distribution. Proposition 6 is tested with independent draws, with a missing mode
+of a mixture, and with a grid, in two and three dimensions and with t = 2.
 
 All values are certified brackets, and the script reports the smallest and the largest ratio that the brackets allow.
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
+from scipy.integrate import cumulative_simpson
+from scipy.optimize import brentq, linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 import steinkit as sk
-from steinkit.discrepancy.graph.distances import factors_on_line
+from steinkit.discrepancy.graph.distances import bound_from_convexity, factors_on_line
 
 KNOWN = {
     "normal": (sk.targets.Normal(), (1.0, np.sqrt(2.0 / np.pi), 2.0)),
@@ -103,3 +104,91 @@ def test_the_target_of_the_discrepancy_is_required(target, other):
     result = sk.graph_stein_discrepancy(target.sample(30, 0), target)
     with pytest.raises(sk.UsageError, match="pass the same target"):
         result.distance_bound(other)
+
+
+def convex_target(weight, directions, offsets):
+    """Return log p = -|x|^2/2 - weight sum_i log cosh(a_i'x + b_i), and bounds of its third and fourth derivatives."""
+    a, b = np.array(directions), np.array(offsets)
+
+    def log_density(x):
+        t = x @ a.T + b
+        return -0.5 * (x**2).sum(axis=1) - weight * np.logaddexp(t, -t).sum(axis=1)
+
+    target = sk.Target(score=lambda x: -x - weight * np.tanh(x @ a.T + b) @ a, log_density=log_density, dim=a.shape[1])
+    sizes = np.linalg.norm(a, axis=1)
+    return target, 4.0 / 3.0**1.5 * weight * (sizes**3).sum(), 2.0 * weight * (sizes**4).sum()
+
+
+def convex_factors(third, fourth):
+    """Return the Stein factors of linear functions for convexity 1."""
+    used = np.where(np.eye(3) == 1.0, 1.0, np.inf)
+    return [bound_from_convexity(1.0, tuple(row), (1.0, third, fourth), np.ones(2), None).means for row in used]
+
+
+def largest_derivatives(target):
+    """Return the suprema of |g|, |g'| and |g''|, where g is the Stein function of h(x) = x in one dimension."""
+    x = np.linspace(-14.0, 14.0, 40_001)
+    step, s = x[1] - x[0], target.score(x[:, None])[:, 0]
+    p = np.exp(target.log_density(x[:, None]) - target.log_density(x[:, None]).max())
+
+    def integral(values):
+        return cumulative_simpson(values, dx=step, initial=0.0)
+
+    centered = x - integral(p * x)[-1] / integral(p)[-1]
+    below, above = integral(p * centered), -integral((p * centered)[::-1])[::-1]
+    g = np.where(x < x[p.argmax()], below, above) / p
+    slope = centered - s * g
+    inside = p > 1e-12
+    return [np.abs(each[inside]).max() for each in (g, slope, np.gradient(slope, step))]
+
+
+@pytest.mark.parametrize(
+    ("weight", "slope", "offset", "sharp"),
+    [
+        (0.252, 0.124, -0.65, (0, 1)),  # the bound on g' is attained up to 3%
+        (0.0348, 0.0913, 0.133, (0, 2)),  # the bound on g'' is attained up to 3%
+        (0.5, 1.0, 0.5, ()),
+        (3.5, 0.2, -2.7, (0,)),
+        (10.0, 2.0, 1.0, ()),
+    ],
+)
+def test_factors_of_convex_targets_bound_the_stein_function_of_the_mean(weight, slope, offset, sharp):
+    target, third, fourth = convex_target(weight, [[slope]], [offset])
+    ratios = np.array(largest_derivatives(target)) / convex_factors(third, fourth)
+    assert (ratios < 1.0 + 1e-6).all()
+    assert (ratios[list(sharp)] > 0.97).all()
+
+
+PLANE = ([[1.0, 0.5], [-0.3, 1.2], [0.8, -0.8]], [1.0, -0.5, 0.7])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_hold_for_a_target_in_the_plane_that_is_not_normal(seed):
+    target, third, fourth = convex_target(0.5, *PLANE)
+    ticks = np.linspace(-6.0, 6.0, 241)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    density = np.exp(target.log_density(grid))
+    mass, rng = density / density.sum(), np.random.default_rng(seed)
+    x = grid[rng.choice(len(grid), 40, p=mass)] + 0.5 * seed
+    cost = cdist(np.repeat(x, 10, axis=0), grid[rng.choice(len(grid), 400, p=mass)])
+    transport = cost[linear_sum_assignment(cost)].mean()
+    known = {"convexity": 1.0, "third_derivative": third, "fourth_derivative": fourth}
+    bound = sk.graph_stein_discrepancy(x, target, units="raw").distance_bound(**known)
+    again = sk.graph_stein_discrepancy(x, target, units="raw", stein_factors=bound.stein_factors)
+    for each in (bound, again.distance_bound(**known)):
+        assert each.wasserstein > transport
+        assert each.means > np.linalg.norm(x.mean(axis=0) - mass @ grid)
+
+
+def test_the_third_derivative_bounds_the_distance_from_mode_to_mean():
+    """At the mode, the score is 0, and the discrepancy is 2 c2. The mean is almost c2 = L3/2 from the mode."""
+    target, third, fourth = convex_target(0.252, [[0.124, 0.0]], [-0.65])
+    ticks = np.linspace(-7.0, 7.0, 1401)
+    line = np.column_stack([ticks, np.zeros_like(ticks)])
+    mean = np.average(ticks, weights=np.exp(target.log_density(line)))
+    mode = brentq(lambda t: target.score(np.array([[t, 0.0]]))[0, 0], -1.0, 1.0)
+    factors = convex_factors(third, fourth)
+    result = sk.graph_stein_discrepancy([[mode, 0.0]], target, units="raw", stein_factors=tuple(factors))
+    bound = result.distance_bound(convexity=1.0, third_derivative=third, fourth_derivative=fourth)
+    assert 0.97 * third / 2.0 < abs(mode - mean) < bound.means
+    assert bound.means == pytest.approx(third)

@@ -115,6 +115,8 @@ class Draws:
             shares = np.bincount(rows, shares)[rows[first]].astype(np.float64)
             order, rows = order[first], rows[first]
             unordered = f"{len(first)} distinct points reappear after other points, as in resampled draws"
+            if given.weights is not None and np.ptp(given.weights):
+                disorder.append("if the draws were resampled with their weights, omit the weights (--weights none)")
         elif _are_sorted(shares):
             unordered = "the draws are sorted by weight"
         chain = given.chain_labels[order]

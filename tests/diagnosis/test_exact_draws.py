@@ -124,6 +124,8 @@ def test_resampled_points_count_once_with_their_multiplicity():
     assert "reappear" in found.disorder[0]
     assert sk.verdict(pool[rows], NORMAL).p > 0.05
     assert sk.verdict(pool[rows] + np.array([0.5, 0.0]), NORMAL).p < 0.01
+    weighted = sk.moment_stein_discrepancy(pool[rows], NORMAL, weights=rng.random(300)[rows])
+    assert any("omit the weights" in each for each in weighted.warnings)
 
 
 def test_repeated_states_of_a_chain_keep_their_order():

@@ -5,9 +5,9 @@ is, with the N terms l of its log odds (see `MarkovField`), if
 
     mean of l > mu_0 = (1 / N) log(u / (1 - u)).
 
-This is Barker's test. It can be replaced by any acceptance test with level log(u / (1 - u)): an exact one reads all N
-terms, the austerity test reads terms until it can distinguish the mean from mu_0. (The paper prints log u / log(1 - u),
-which is incorrect: u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
+This is Barker's test. It can be replaced by any acceptance test with level log(u / (1 - u)). An exact test reads all N
+terms, and the austerity test reads terms until it can distinguish the mean from mu_0. (The paper prints log u / log(1 -
+u), which is incorrect because u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
 
 The terms of each variable are stored in a fixed random order. Each update reads them with a random stride, in blocks of
 1 to 32 terms in random order. A permutation of all terms would cost more than reading them.
@@ -21,7 +21,8 @@ Given all others, variable i has the log odds
     log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) = sum over j < k of l_jk,        j, k != i,
     l_jk = log psi_ijk(1, x_j, x_k) - log psi_ijk(0, x_j, x_k),
 
-a sum of N = (D - 1)(D - 2) / 2 terms. An exact Gibbs update reads all of them, an approximate one a fraction.
+a sum of N = (D - 1)(D - 2) / 2 terms. An exact Gibbs update reads all of these terms, and an approximate update reads
+some of them.
 """
 
 from __future__ import annotations

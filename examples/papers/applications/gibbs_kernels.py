@@ -2,11 +2,13 @@
 
 A test reads the N terms of a variable with a stride: position k is term (origin + stride k) mod N, with a random origin
 and a random stride that is coprime to N. Positions are read in blocks of B, where block m consists of positions B m to
-B m + B - 1. The blocks are in random order, and the remaining positions, fewer than B, are last. Below 256 terms B is
-1, and the order is a random permutation; for more terms it costs much less than a permutation. The random stride
-combines different terms in each test. With fixed blocks the variance of minibatches would differ by about 8%.
+B m + B - 1. The blocks are in random order, followed by the remaining positions, which are fewer than B. With fewer
+than 256 terms, B is 1, and the order is a random permutation. With more terms, this order costs much less than a
+permutation. Because of the random stride, each test combines different terms in a block. With fixed blocks, the
+variance of minibatches would differ by about 8%.
 
-Mean and variance are computed from sums of differences to the first term: the variance of equal terms is exactly zero.
+The mean and the variance are computed from sums of differences to the first term, so the variance of equal terms is
+exactly zero.
 """
 
 from __future__ import annotations

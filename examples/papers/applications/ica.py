@@ -6,15 +6,16 @@ is orthogonal up to the sampling error of the covariance. With its rows w_j,
     p(x | W) = |det W| prod_j [4 cosh^2(w_j'x / 2)]^-1,        |det W| = 1,
 
 and the prior is uniform on the orthogonal matrices, in Haar's measure, and zero elsewhere. The logistic density in the
-product is suitable for sources with heavier tails than the normal distribution. The order and the signs of the rows of
-W are not determined, and at most one source may be normal: for several, only their span is determined.
+product is suitable for sources with heavier tails than the normal distribution. The data do not determine the order and
+the signs of the rows of W. At most one source may be normal. For several normal sources, only their span is determined.
 
 Chains are random walks on the orthogonal matrices, the square case of the Stiefel manifold:
 
     W' = Q W,        Q = (I - A/2)^-1 (I + A/2),        A = -A',   a_ij = scale xi_ij above the diagonal
 
-Cayley's transform makes Q orthogonal, and maps -A to Q'. A and -A have the same distribution, and therefore Q and Q^-1
-do. The density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1). The walk is symmetric,
+Cayley's transform makes Q orthogonal, and maps -A to Q'. A and -A have the same distribution, so Q and Q^-1 have the
+same distribution, too. The density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1).
+The walk is symmetric,
 
     q(W' | W) = f(W' W^-1) = f(W W'^-1) = q(W | W'),
 

@@ -1,8 +1,9 @@
 """Iteratively reweighted least squares (IRLS) on batches that grow until their direction is reliable.
 
 IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem with rows that depend on
-theta_t (see below). Far from the solution an approximate step suffices. The step d_n of n of the N data points, drawn
-without replacement, is taken if the probability that it points more than 90 degrees away from d_N is small:
+theta_t (see below). Far from the solution, an approximate step is sufficient. Let d_n be the step that is computed from
+n of the N data points, drawn without replacement. This step is used if the probability that it points more than 90
+degrees away from d_N is small:
 
     repeat    A_n, g_n <- normal equations at theta_t of the n data;   d_n = A_n^-1 g_n
               if n = N or delta(d_n) < epsilon:  theta_{t+1} = theta_t + s d_n;  next t
@@ -10,13 +11,13 @@ without replacement, is taken if the probability that it points more than 90 deg
 
 At n = N the step is that of IRLS on all data. The fraction s is 1, or less for a logistic regression if the loss of the
 n data would increase (see below). The batch also grows if the step leads to coefficients that separate the classes of
-the n data, which is common for small batches: such data do not determine the size of the coefficients, which would
-diverge.
+the n data points, which is common for small batches. Such data do not determine the size of the coefficients, which
+would diverge.
 
-In the paper each iteration starts with a small batch of new data. Then theta_t contains the noise of the last batch,
-which is as large as that of the next. In six or more dimensions, the step that removes the former and adds the latter
-passes the test repeatedly, without progress. Here the next iteration continues with the data of the last one. When
-theta_t fits them, no further step passes, and the batch grows.
+In the paper, each iteration starts with a small batch of new data. Then theta_t contains the noise of the last batch,
+which is as large as the noise of the next batch. In six or more dimensions, the step that removes the old noise and
+adds the new noise passes the test repeatedly, without progress. In this implementation, the next iteration continues
+with the data of the last one. When theta_t fits these data, no further step passes, and the batch grows.
 
 **Losses** lead to least squares. At coefficients theta, IRLS solves min_u sum_i (b_i - a_i'u)^2. Written for the step
 d = u - theta, whose least squares have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
@@ -49,16 +50,16 @@ the step d_n is approximately normal, with mean d_N and covariance
     Sigma = A_n^-1 e_n / (n - D) (1 - (n - 1) / (N - 1)).
 
 This is equation 7d with the divisor n - D in place of n. It assumes that the variance of zeta is equal for all rows.
-For least absolute deviations it is several times too large, because well-fitted data points have larger weights and
-smaller errors: the test reads more data than necessary.
+For least absolute deviations, this covariance is several times too large because well-fitted data points have larger
+weights and smaller errors. The test then reads more data than necessary.
 
 The step points more than 90 degrees away from d_N with probability
 
     delta = P(<d_n, d_N> < 0) = Phi(-mu / sigma),    mu = |d_N|,    sigma^2 = d_N' Sigma d_N / |d_N|^2.
 
 (Equation 4 of the paper integrates over >= 0; its equation 6 agrees with this formula.) Both mu and sigma are estimated
-by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma: noise appears as a long step, in many dimensions
-almost always. The two forms are
+by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma, so noise appears as a long step, almost always in many
+dimensions. The two forms are
 
     mu^2 = |d_n|^2                           the paper's form,
     mu^2 = max(|d_n|^2 - tr Sigma, 0)        debiased.

@@ -10,8 +10,8 @@ log-likelihood ratios exceeds, under the authors' prior (their equations 36 to 3
 
 and with Gamma(a + k) (b + s)^-(a+k) in place of Gamma(k) s^-k under the proper prior. Any acceptance test can be used.
 
-**Moves.** A coefficient changes, is added (birth) or is removed (death). A state is a vector theta in R^D; the model
-consists of its k nonzero coefficients, 1 <= k <= D.
+**Moves.** A move changes a coefficient, adds a coefficient (birth) or removes a coefficient (death). A state is a
+vector theta in R^D. The model consists of its k nonzero coefficients, 1 <= k <= D.
 
     update    theta_j += update_scale xi,          j one of the k coefficients in the model, at random
     birth     theta_j  = birth_scale xi,           j one of the D - k outside, at random; not at k = D
@@ -23,7 +23,7 @@ With b_k and d_k the probabilities of a birth and of a death in a model of k coe
     death    the same with the opposite sign, from the model of k - 1
 
 where N is the density of a birth, normal with mean 0 and standard deviation birth_scale. The authors write p(gamma ->
-gamma') for b_k / (D - k) and d_{k+1} / (k + 1): the choice of the coefficient is part of it.
+gamma') for b_k / (D - k) and d_{k+1} / (k + 1), which include the choice of the coefficient.
 
 **Posterior.** A feature is in the model if its coefficient is not 0, k features in all, k >= 1.
 With y_i in {-1, +1},
@@ -36,8 +36,8 @@ Integrating nu out leaves, up to a constant and with the 2^-k of Laplace's densi
 
     prior(theta) = lambda^k (D - k)! Gamma(a + k) (b + s)^-(a + k)
 
-The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. This posterior is
-improper: s^-k is not integrable near theta = 0 in any of the models, and a sufficiently long chain converges to 0.
+The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. This posterior is improper
+because s^-k is not integrable near theta = 0 in any of the models. A sufficiently long chain converges to 0.
 """
 
 from __future__ import annotations

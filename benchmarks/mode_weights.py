@@ -12,8 +12,8 @@ The program has the following parts:
 - stuck: four chains that never move between modes, three of them in one of two modes. The errors of means and log
   standard deviations are relative to their root mean square, for the draws as given and after reweighting;
 - near: overlapping modes. The true weight of a mode is the probability of its region, estimated from 100,000 draws;
-- sgld: SGLD on the mixture posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error with the
-  exact weight of each region, which is the error within the modes;
+- sgld: SGLD on the mixture posterior, thinned by 50, and unthinned runs of 1000 steps. *Floor* is the error if each
+  region has its exact weight, which is the error within the modes;
 - verdict: false rejections of `steinkit.verdict` for exact samples, with and without the test of weights.
 """
 

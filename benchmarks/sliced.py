@@ -6,11 +6,11 @@
 In these dimensions, the graph Stein discrepancy does not rank samples correctly. The program answers four questions,
 the first three by comparison with a truth that the discrepancy does not use:
 
-- Samples of N(0, I) in 3 to 20 dimensions have one defect each. How large are their values relative to those of exact
-  samples, and for how many seeds are the two brackets disjoint?
+- Samples from N(0, I) in 3 to 20 dimensions have one defect each. How large are their discrepancies relative to those
+  of exact samples, and for how many seeds are the two brackets disjoint?
 - Figure 4 of Gorham and Mackey shows random walks over the coefficients of a logistic regression with exact or
   approximate tests. Approximate tests are better for few evaluations, and exact tests are better for many. Where do the
-  curves intersect, according to the discrepancy and according to the error of the posterior mean?
+  error curves intersect, according to the discrepancy and according to the error of the posterior mean?
 - Stochastic gradient Langevin dynamics is run on a logistic regression with ten coefficients. Does a sweep choose the
   step size with the smallest errors of means and standard deviations relative to a long run?
 - The test of slices solves its programs to 10 %. Would a tolerance of .1 % detect more defects?

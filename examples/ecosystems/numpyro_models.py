@@ -1,4 +1,4 @@
-"""Eight schools, a logistic regression and a simplex, sampled by NUTS of NumPyro.
+"""Eight schools, a logistic regression and a simplex, sampled by NumPyro's NUTS.
 
 The script requires ``pip install -e '.[numpyro]'``.
 """

@@ -1,4 +1,4 @@
-"""Test draws of a logistic regression from BlackJAX's NUTS and SGLD."""
+"""Test draws from BlackJAX's NUTS and SGLD for a logistic regression."""
 
 import blackjax
 import jax

@@ -1,4 +1,4 @@
-"""Test draws of a linear regression from emcee, with and without burn-in."""
+"""Test draws from emcee for a linear regression, with and without burn-in."""
 
 import emcee
 import numpy as np

@@ -1,4 +1,4 @@
-"""Test draws of eight schools from NumPyro's NUTS, and from a variational guide."""
+"""Test draws from NumPyro's NUTS and from a variational guide for the eight schools model."""
 
 import jax
 import jax.numpy as jnp

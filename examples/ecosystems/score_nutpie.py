@@ -1,4 +1,4 @@
-"""Test draws of eight schools from nutpie, for the model and for another prior."""
+"""Test draws from nutpie for the eight schools model, under the same and under another prior."""
 
 import nutpie
 import pymc as pm

@@ -1,4 +1,4 @@
-"""Test draws of eight schools from PyMC's NUTS, and from ADVI."""
+"""Test draws from PyMC's NUTS and from ADVI for the eight schools model."""
 
 import pymc as pm
 

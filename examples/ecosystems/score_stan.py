@@ -1,4 +1,4 @@
-"""Test draws of eight schools from Stan's NUTS, and draws under an earlier prior."""
+"""Test draws from Stan's NUTS for the eight schools model, under the current and under an earlier prior."""
 
 from pathlib import Path
 

@@ -114,14 +114,11 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
 
     def log_density(points: Floats) -> Floats:
         values = sampler.log_prob_fn(points) if sampler.vectorize else map(sampler.log_prob_fn, given(points))
-        return np.array([_without_blobs(value) for value in values], dtype=np.float64)
+        # a function with blobs returns the log density first
+        found = [value[0] if np.ndim(value) or isinstance(value, Sequence) else value for value in values]
+        return np.array(found, dtype=np.float64)
 
     return log_density
-
-
-def _without_blobs(value: Any) -> float:
-    """Extract the log density from a function value, discarding any blobs."""
-    return float(value[0] if np.ndim(value) or isinstance(value, Sequence) else value)
 
 
 def _require_same(log_density: Callable[[Floats], Floats], points: Floats, stored: Floats) -> None:

@@ -87,7 +87,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
         guide, params, draws = draws
         target, sample = made.bind(draws)
         with double_precision():
-            log_q = _log_q(made, target, sample.points, guide, params, partial(model, *args, **kwargs), args, kwargs)
+            log_q = _log_q(made, target, sample.points, (guide, params), (model, args, kwargs))
         return target, sample.with_columns(log_q=log_q)
     is_run = hasattr(draws, "get_samples")
     if is_run:
@@ -102,17 +102,12 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     return target, sample
 
 
-def _log_q(
-    made: Model,
-    target: Target,
-    points: Floats,
-    guide: Any,
-    params: Any,
-    model: Callable[[], Any],
-    args: Any,
-    kwargs: Any,
-) -> Floats:
-    """Return the log density of a guide in unconstrained space."""
+def _log_q(made: Model, target: Target, points: Floats, fit: tuple[Any, Any], call: tuple[Any, ...]) -> Floats:
+    """Return the log density of a guide in unconstrained space.
+
+    ``fit`` contains the guide and its parameters, and ``call`` contains the model and its arguments.
+    """
+    (guide, params), (model, args, kwargs) = fit, call
     if hasattr(guide, "get_posterior"):  # a distribution of all unconstrained sites, in the order of their names
         ends = np.cumsum([math.prod(each.free_shape) for each in made.parameters])
         blocks = dict(zip((each.name for each in made.parameters), np.split(points, ends[:-1], axis=1), strict=True))
@@ -122,7 +117,7 @@ def _log_q(
     assert made.constrain is not None
 
     def difference(values: Any) -> Any:  # log q - log p on the original scale, where both lack log |J|
-        return log_density(guide, args, kwargs, {**params, **values})[0] - log_density(model, (), {}, values)[0]
+        return log_density(guide, args, kwargs, {**params, **values})[0] - log_density(model, args, kwargs, values)[0]
 
     values = made.constrain(points)
     return target.log_density(points) + np.asarray(jax_module().vmap(difference)(values), dtype=np.float64)

@@ -97,9 +97,12 @@ def bridgestan_model(model: Any) -> Model:
             f"expected a bridgestan.StanModel or an object with its methods, got {type(model).__name__} without "
             f"{', '.join(missing)}"
         )
-    if not len(model.param_unc_names()):
+    names, free_names = list(model.param_names()), list(model.param_unc_names())
+    if not free_names:
         raise InputError("expected a Stan model with parameters, got none")
-    found = _parameters(model)
+    # generate points in the same way as Stan generates initial values
+    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))
+    found = stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
     back = np.argsort(found.order)
 
     def gradients(points: Floats) -> list[tuple[float, Floats]]:
@@ -114,7 +117,7 @@ def bridgestan_model(model: Any) -> Model:
         return np.array([value for value, _ in gradients(points)], dtype=np.float64)
 
     def constrain(points: Floats) -> dict[str, Floats]:
-        values = _rows(model.param_constrain, np.ascontiguousarray(points[:, back]), len(model.param_names()))
+        values = _rows(model.param_constrain, np.ascontiguousarray(points[:, back]), len(names))
         return {name: values[:, columns] for name, columns in found.columns.items()}
 
     return Model(
@@ -124,13 +127,6 @@ def bridgestan_model(model: Any) -> Model:
         unconstrain=lambda values: _unconstrain(model, found, values),
         constrain=constrain,
     )
-
-
-def _parameters(model: Any) -> StanParameters:
-    names, free_names = list(model.param_names()), list(model.param_unc_names())
-    # generate points in the same way as Stan generates initial values
-    free = np.random.default_rng(1).uniform(-2.0, 2.0, (_PROBES, len(free_names)))
-    return stan_parameters(names, free_names, _rows(model.param_constrain, free, len(names)), free)
 
 
 def _rows(transform: Callable[[Floats], Any], points: Floats, dim: int) -> Floats:

@@ -102,18 +102,7 @@ def from_torch(
         return model.bind(values, dims=("chain", "draw"))
     if constraints or isinstance(names, Mapping):
         raise UsageError("constraints= and a dict of labels apply to draws in a dict of tensors; got one tensor")
-    return _unnamed(torch, function, _tensor(torch, draws, "draws").double(), names, dims, bounds, label)
-
-
-def _unnamed(
-    torch: Any,
-    function: Any,
-    draws: Any,
-    names: Sequence[str] | None,
-    dims: Sequence[str] | None,
-    bounds: ArrayLike | None,
-    label: str,
-) -> tuple[Target, Sample]:
+    draws = _tensor(torch, draws, "draws").double()
     sample = as_sample(as_floats(draws.cpu()), dims=dims)
     if names is not None:
         sample = sample.with_columns(names=tuple(names))

@@ -333,7 +333,7 @@ def approximate_mh(
     -------
     Draws
         Draws of all chains, which are biased unless epsilon is 0. The attribute `Draws.batch_sizes` reports the number
-        of data points read by each test. In the cost, a data point counts once per test.
+        of data points read by each test. The cost counts each data point once per test.
 
     Raises
     ------
@@ -420,8 +420,8 @@ def subsampling_mh(
     Returns
     -------
     Draws
-        Draws of all chains. The attribute `Draws.batch_sizes` reports the number of data points read by each test. In
-        the cost, a data point counts once per test.
+        Draws of all chains. The attribute `Draws.batch_sizes` reports the number of data points read by each test. The
+        cost counts each data point once per test.
 
     Raises
     ------
@@ -493,7 +493,7 @@ def barker_mh(
     -------
     Draws
         Draws of all chains, which are almost unbiased. The attribute `Draws.batch_sizes` reports the number of data
-        points read by each test. In the cost, a data point counts once per test.
+        points read by each test. The cost counts each data point once per test.
 
     Raises
     ------

@@ -56,8 +56,8 @@ def sgld(
     posterior : Posterior
         Posterior with N data points, from which the gradients draw minibatches.
     step_size : float
-        Size eps_0 of the first step, which is the variance of its noise. The drift of the step is eps_0 / 2 times the
-        gradient.
+        Size of the first step, eps_0. This is also the variance of the noise added in that step. The drift of the step
+        is eps_0 / 2 times the gradient.
     batch_size : int
         Number of data points n per gradient, drawn without replacement within an epoch.
     decay : float, default 0.0

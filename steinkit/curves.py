@@ -419,7 +419,7 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     against : ndarray, shape (k,)
         Number of draws, or another cost.
     tail : ndarray of bool, shape (k,)
-        True for the points used in the fit. Points without a logarithm are omitted.
+        True for the points used in the fit. Points that are not positive, and therefore have no logarithm, are omitted.
     level : float
         Confidence level of the intervals.
     rng : int, numpy.random.Generator or None

@@ -60,7 +60,8 @@ class Finding:
         misplaced draws.
     source : str
         Name of the test: "moments", "bounded", "sliced" or "invariance". The finding of the invariance test refers to
-        the marginal distribution of a parameter. Other findings refer to the distribution given the other parameters.
+        the marginal distribution of a parameter. All other findings refer to the conditional distribution given the
+        remaining parameters.
     explained_by : tuple of str
         Parameters with shifts that explain this finding. If there are such parameters, the finding is not a separate
         problem.

@@ -336,8 +336,8 @@ def running_text(statements: Sequence[Statement]) -> str:
 def answers(statements: Sequence[Statement]) -> tuple[tuple[str, str], ...]:
     """Return questions and their answers.
 
-    Consecutive statements with the same question are separate lines of one answer, unless a statement continues the
-    previous line.
+    Consecutive statements that answer the same question are combined into one answer. Each statement begins a new
+    line, unless it continues the previous line.
     """
     found: list[tuple[str, str]] = []
     for each in statements:

@@ -322,7 +322,7 @@ class RunOptions:
 
     @property
     def steps(self) -> int | None:
-        """Number of steps for all the draws, or None if only the budget ends a chain."""
+        """Number of steps in a chain, or None if only the budget limits it."""
         return None if self.draws is None else self.burn_in + self.draws * self.thin
 
     def steps_of(self, cost: int, before: int = 0) -> int:

@@ -60,7 +60,7 @@ def from_emcee(
         Gradient of the log density. By default, the gradient is computed by central differences, with about eleven
         evaluations per draw and coordinate, or more if the log density is not smooth.
     bounds : array_like, shape (d, 2), optional
-        Bounds of the support. Bounds are required if the log density is -inf next to the draws.
+        Bounds of the support. Bounds are required if the log density is -inf at points close to the draws.
     label : str
         Name of the target in reports.
 
@@ -149,6 +149,6 @@ def _require_bounds(target: Target, sample: Sample) -> None:
                 found.append(f"{sample.names[column]} {side} the outermost draw, {points[row, column]:.6g}")
     if found:
         raise InputError(
-            f"the log density is -inf next to the draws: {'; '.join(found)}; pass bounds= with (lower, upper) for "
-            "every coordinate, or sample transformed parameters if the support is not a box"
+            f"the log density is -inf at points close to the draws: {'; '.join(found)}; pass bounds= with (lower, "
+            "upper) for every coordinate, or sample transformed parameters if the support is not a box"
         )

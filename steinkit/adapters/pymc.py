@@ -604,8 +604,8 @@ def _of_model(
     if sorted(wanted) != sorted(stored):
         missing = [label for label in wanted if label not in stored] or [x for x in stored if x not in wanted]
         raise InputError(
-            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}; only one of the two has "
-            f"{missing[0]!r}; pass the model that was compiled"
+            f"expected the {len(wanted)} coordinates of the model, got {len(stored)}; {missing[0]!r} "
+            f"appears in only one of the two lists; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]
     sample = Sample(

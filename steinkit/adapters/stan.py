@@ -90,7 +90,7 @@ def is_bridgestan(model: Any) -> bool:
 def bridgestan_model(model: Any) -> Model:
     """Return the posterior defined by a BridgeStan model."""
     if isinstance(model, type):
-        raise UsageError(f"expected a model, {model.__name__}(...) with its data, got the class {model.__name__}")
+        raise UsageError(f"expected a model instance, {model.__name__}(...), got the class {model.__name__}")
     if not is_bridgestan(model):
         missing = [name for name in _METHODS if not _has(model, name)]
         raise UsageError(
@@ -237,8 +237,8 @@ def _transform(
 def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
     """Return the coordinate that corresponds to each entry, or None.
 
-    Sorting the points by an entry and by its coordinate gives the same or the opposite order. An entry without such a
-    coordinate is mapped to None.
+    Sorting the points by an entry gives the same order as sorting them by the corresponding coordinate, or the reverse
+    order. An entry without such a coordinate is mapped to None.
     """
 
     def order(column: Floats) -> tuple[int, ...]:

@@ -138,7 +138,7 @@ def _named(
         raise InputError("expected draws with one tensor per parameter, got an empty dict")
     if names is not None and not isinstance(names, Mapping):
         raise UsageError(
-            f"draws in a dict are named by its keys; pass labels as names={{{next(iter(draws))!r}: [...]}}"
+            f"the keys of a dict of draws are used as names; to set labels, pass names={{{next(iter(draws))!r}: [...]}}"
         )
     labels = names or {}
     for given in (*constraints, *labels):

@@ -239,9 +239,9 @@ def thin(files: tuple[str, ...], draws: int, **settings: Any) -> None:
     \b
     steinkit thin draws.csv --target normal -p mean=0,0 --draws 50 -o thinned.csv
     \f
-    Several FILEs are chains of one sample. Stein thinning (Riabiz et al. 2022) repeatedly adds the draw that minimizes
-    the kernel Stein discrepancy. This command also uses terms for the mean and sd of each parameter. Thinning removes
-    burn-in and reduces bias but cannot correct the weights of separate modes.
+    If there are several FILEs, each contains a chain of the sample. Stein thinning (Riabiz et al. 2022) repeatedly adds
+    the draw that minimizes the kernel Stein discrepancy. This command also uses terms for the mean and sd of each
+    parameter. Thinning removes burn-in and reduces bias but cannot correct the weights of separate modes.
 
     With --method lp, at most M draws are selected and receive unequal weights. The weights minimize a Stein discrepancy
     of the marginal distributions.
@@ -298,10 +298,11 @@ def repair(files: tuple[str, ...], **options: Any) -> None:
     \b
     steinkit repair draws.csv --target normal -p mean=0,0 -o repaired.csv
     \f
-    Several FILEs are chains of one sample. The draws receive the maximum-entropy weights for which all weighted means
-    of Stein features are zero. If the effective sample size of the weights is below a fifth of the draws and the target
-    has a log density, each draw is instead moved by a short Hamiltonian Monte Carlo run. Neither method adds draws in
-    unvisited modes or truncated tails. If the target has a log density, the weights of separate modes are corrected.
+    If there are several FILEs, each contains a chain of the sample. The draws receive the maximum-entropy weights for
+    which all weighted means of Stein features are zero. If the effective sample size of the weights is below a fifth of
+    the draws and the target has a log density, each draw is instead moved by a short Hamiltonian Monte Carlo run.
+    Neither method adds draws in unvisited modes or truncated tails. If the target has a log density, the weights of
+    separate modes are corrected.
     """
     from steinkit.diagnosis.bias.repair import repair as repair_sample
 

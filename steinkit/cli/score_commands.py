@@ -52,7 +52,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     \b
     steinkit score draws.csv --target normal -p mean=0,0 --plot where.png
     \f
-    Several FILEs are chains of one sample.
+    If there are several FILEs, each contains a chain of the sample.
     """
     request, title = Request(files, options), files_label(files)
     threshold, judging = _threshold(request), request.judging

@@ -79,7 +79,7 @@ class Variable:
             if sorted(own) != sorted(wanted):
                 raise InputError(
                     f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, but the model has "
-                    f"{listed(wanted)}; only one of the two has {min({*own} ^ {*wanted})!r}"
+                    f"{listed(wanted)}; {min({*own} ^ {*wanted})!r} appears in only one of the two lists"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)

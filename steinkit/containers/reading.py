@@ -352,8 +352,9 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
     chains, draws = first
     if draws > chains:
         raise InputError(
-            f"{source}: all arrays begin with the axes ({chains}, {draws}), which may be {chains} draws of {draws} "
-            f'entries or {chains} chains of {draws} draws; pass dims=("draw",) or dims=("chain", "draw") to as_sample. '
+            f"{source}: the leading dimensions of all arrays are ({chains}, {draws}), which could mean {chains} draws "
+            f'with {draws} entries each or {chains} chains of {draws} draws each; pass dims=("draw",) or '
+            f'dims=("chain", "draw") to as_sample. '
             f"The arrays are {listed(list(arrays))}"
         )
 

@@ -128,9 +128,9 @@ def p_value_beyond(moments: MomentSteinDiscrepancy, delta: float) -> float:
 def ranked(of_moments: Sequence[Finding], of_shapes: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return at most five findings, omitting those explained by other findings.
 
-    A finding about all coordinates comes first unless other findings are more significant and at most two of these
-    findings concern shapes. A biased coordinate affects every axis, so the shape along a principal axis is reported
-    only if there are no other findings.
+    A finding about all coordinates is listed first. The exception is when other findings are more significant and at
+    most two of them concern shapes. A biased coordinate affects every axis, so the shape along a principal axis is
+    reported only if there are no other findings.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class ParameterTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters, followed by the functions of the target."""
+        """Names of the parameters, followed by the names of the target's functions."""
         return self.diagnostics.names if self.bias is None else self.bias.names
 
     @cached_property

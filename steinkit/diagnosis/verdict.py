@@ -11,9 +11,10 @@ The verdict combines several tests, which need no reference draws and account fo
 - a critic (`steinkit.diagnosis.critic`) is fitted to half of the draws and tested on the other half if the invariance
   test is not possible.
 
-Each test is assigned a share of the significance level. The p-value of the verdict is the minimum, over all tests, of
-the p-value divided by the share. The shares were chosen to give high power to detect known defects, and their sum
-exceeds one. The level is therefore calibrated by benchmarks that count false rejections of exact draws.
+Each test is assigned a share of the significance level. For each test, the p-value is divided by the share, and the
+p-value of the verdict is the smallest of these ratios. The shares were chosen to give high power to detect known
+defects, and their sum exceeds one. The level is therefore calibrated by benchmarks that count false rejections of exact
+draws.
 
 If a run is tested repeatedly while it grows and is stopped at the first rejection, the p-value is multiplied by the
 number of tests.

@@ -461,9 +461,9 @@ class Verdict(Result):
         Returns
         -------
         xarray.DataTree
-            The columns of `to_frame` as variables with the dimension ``parameter``. The attributes are the label, the
-            p-value, and the number of divergences, the tree depth, E-BFMI and Pareto k if they are known. To add the
-            node to the data of a fit, use ``idata["verdict"] = found.to_datatree()``.
+            The columns of `to_frame` as variables with the dimension ``parameter``. The attributes are the label and
+            the p-value and, if known, the number of divergences, the tree depth, the E-BFMI and the Pareto k. To add
+            the node to the data of a fit, use ``idata["verdict"] = found.to_datatree()``.
 
         Raises
         ------

@@ -73,7 +73,7 @@ class Bracketed(BracketResult):
 
     @property
     def bracket(self) -> str:
-        """Bracket as text, rounded outwards to its significant digits."""
+        """Bracket as text, with both ends rounded outward to their significant digits."""
         return "[{}, {}]".format(*rounded_outwards(self.lower, self.upper))
 
 

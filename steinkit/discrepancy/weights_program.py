@@ -9,9 +9,9 @@ linear programming duality,
 
     min over q in Delta of S(q)  =  max over feasible y of min over q in Delta of sum_i q_i h_i.
 
-Therefore, the certified discrepancy of any q is an upper bound. Any feasible y gives a lower bound because, under every
-reweighting, the mean of the test function h is at least the mean of the smallest h_i with weights w_i. Without limits
-w_i, the bound is the minimum of h.
+Therefore, the certified discrepancy of any q is an upper bound. Any feasible y gives a lower bound: under every
+reweighting, the mean of the test function h is at least the weighted mean, with weights w_i, of its smallest values.
+Without limits w_i, the bound is the minimum of h.
 
 There is one program per coordinate, defined either by the graph or by a chain. Moments are functions F_k with mean zero
 under the target. The moments contribute sum_k |sum_i q_i F_ki|, which is a program with the boxes |x_k| <= 1 and no

@@ -278,7 +278,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     for sample, source in zip(samples, sources, strict=True):
         if stray := sorted({*first.names} ^ {*sample.names}):
             raise InputError(
-                f"{sources[0]} and {source} have different coordinates: only one of the two has "
+                f"{sources[0]} and {source} have different coordinates: only one of the two files contains "
                 f"{listed(stray, most=3)}; select common coordinates with columns= (--columns)"
             )
     ordered = [each.select(first.names) for each in samples]

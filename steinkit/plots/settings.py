@@ -139,7 +139,7 @@ def budgets(result: SweepResult, ax: Axes | None = None, *, measure: str | None 
     Raises
     ------
     UsageError
-        If the sweep has no budget with a choice by the measure.
+        If the measure does not select a setting at any budget of the sweep.
 
     Examples
     --------

@@ -155,7 +155,7 @@ class Cell:
         Returns
         -------
         tuple of float
-            Lower and upper end of the bracket.
+            Lower and upper ends of the bracket.
         """
         found = self.measures.get(measure)
         if found is None or (is_ranked and found.unranked):

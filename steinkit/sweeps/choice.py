@@ -17,7 +17,7 @@ is, if 2^-m > (1 - level) / (2 (k - 1)), setting i is distinguished from b only 
 brackets of b. For two identical settings, the probability of this event is at most 1 / (2m choose m), which is 1/2 for
 one seed and 1/252 for five seeds. Five seeds are therefore sufficient for eight settings at a level of 95%. A setting
 that is not distinguished from b is tied with b, unless only its own median is infinite. With probability `level`, the
-best setting or one of its ties has the smallest true median.
+best setting or a setting tied with it has the smallest true median.
 
 References
 ----------
@@ -417,9 +417,9 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
 
 
 def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
-    """Return bootstrap resamples of the indices of the present seeds.
+    """Return bootstrap resamples of the indices of the seeds that are not missing.
 
-    The array has shape (repeats, number of present seeds).
+    The array has shape (repeats, number of these seeds).
     """
     indices = np.flatnonzero(present)
     return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]

@@ -144,8 +144,9 @@ def eliminate(
     seeds : sequence of int
         All seeds.
     losses_of : callable
-        Function of the indices of settings and of seeds. The function returns the measure that orders these settings,
-        and certified brackets of their losses, shape (settings, seeds, 2), which are infinite for failed cells.
+        Function of the indices of settings and of seeds. The function returns the measure that ranks these settings and
+        an array of certified brackets for their losses. The array has shape (settings, seeds, 2), and its entries are
+        infinite for failed cells.
     """
     sizes = sorted({max(_FEWEST_SEEDS, math.ceil(share * len(seeds))) for share in _SHARES})
     sizes = [size for size in sizes if size < len(seeds)]

@@ -52,7 +52,7 @@ def test_files_with_different_parameters(steinkit, chains, tmp_path):
     sk.write_sample(sk.Sample(chains[0], names=("theta[a]", "mu")), tmp_path / "other.csv")
     found = steinkit(*SCORE, str(tmp_path / "fit-1.csv"), str(tmp_path / "other.csv"))
     assert found.code == 3
-    assert 'only one of the two has "mu", "theta[b]"' in found.err
+    assert 'only one of the two files contains "mu", "theta[b]"' in found.err
 
 
 def test_a_parameter_selects_its_entries(steinkit, chains, tmp_path):

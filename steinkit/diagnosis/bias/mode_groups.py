@@ -301,5 +301,7 @@ def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) ->
     alone = draws.only(rows)
     constant = np.flatnonzero((alone.points == alone.points[0]).all(axis=0))
     if len(constant):
-        raise InputError(f"{draws.names[constant[0]]} is constant in the {len(rows)} draws in a mode; omit it")
+        raise InputError(
+            f"{draws.names[constant[0]]} is constant over the {len(rows)} draws that belong to a mode; omit it"
+        )
     return Operand.of(alone, bounds)

@@ -1,8 +1,9 @@
 """Computation of the graph Stein discrepancy, from the graph to the certificate.
 
-The coordinates are solved in batches of eight per thread. A solver stores several arrays of n (d + 1) variables per
-coordinate. Solving all coordinates at once would require many times the memory of the result. The remaining time is
-divided equally among the batches. Only the bracket and the Stein function of each solution are kept.
+The coordinates are solved in batches of eight per thread. For each coordinate, a solver stores several arrays with one
+entry for each of the n (d + 1) variables. Solving all coordinates at once would require many times the memory of the
+result. The remaining time is divided equally among the batches. Only the bracket and the Stein function of each
+solution are kept.
 """
 
 from __future__ import annotations

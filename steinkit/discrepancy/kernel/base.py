@@ -124,7 +124,7 @@ class BaseKernel(ABC):
         kernel : BaseKernel
             The kernel with its scale.
         notes : tuple of str
-            A note if only some of the points were used, or an empty tuple.
+            A note if only some of the points were used; otherwise, an empty tuple.
 
         Raises
         ------

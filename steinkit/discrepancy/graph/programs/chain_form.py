@@ -298,7 +298,7 @@ class ChainProgram:
         return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
-        """Return the shift of the last gamma for the far bound, with an error bound.
+        """Return the shift of the last gamma for the far bound, and a bound on its error.
 
         The exact shift lies within the error bound because both rows move with gamma. All rows are scaled, so these
         rows may be violated by the same factor as the others.

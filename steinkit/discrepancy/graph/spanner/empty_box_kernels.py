@@ -82,8 +82,8 @@ def has_path(
 
     All shorter pairs must already be joined. It is therefore sufficient to reach a point w for which the path length
     plus the dilation times the distance from w to v is within the limit. Nodes are settled once, in order of the path
-    length plus `weight` times the distance to v. With a weight of 1, the search finds all paths and labels v if there
-    is a path within the second limit.
+    length plus `weight` times the distance to v. With a weight of 1, the search finds all paths. The node v receives
+    a label if there is a path within the second limit.
     """
     reach, furthest = limits
     start, degree, to, length = graph

@@ -337,8 +337,8 @@ def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0
 def _bucket_limits(points: Floats) -> list[float]:
     """Return the upper limits of the buckets.
 
-    The limits are quantiles of the lengths of random pairs, followed by infinity. The edges do not depend on the
-    limits.
+    The limits are quantiles of the distances between randomly chosen pairs of points; the last limit is infinite. The
+    edges do not depend on the limits.
     """
     n = len(points)
     rng = np.random.default_rng(0)

@@ -172,7 +172,7 @@ def verdict(
     require_variation(prepared.points.points, names)
     units, cautions = prepared.own_units, prepared.standard.cautions
     moments, bounded, sliced, standardised, effective, p_values = _score_tests(prepared)
-    p_ksd, equivalent, no_kernel_test = kernel_evidence(prepared, rng)
+    kernel = kernel_evidence(prepared, rng)
     require_time("the sample was judged")
     modes, no_modes = _modes(prepared, rng)
     invariance = None if target is None else _invariance(prepared, rng)
@@ -181,7 +181,7 @@ def verdict(
     tests = shared_level(
         p_values
         | {
-            "ksd": p_ksd,
+            "ksd": kernel.p,
             "invariance": None if invariance is None else invariance.p,
             "critic": critic_p_value(laid_out, units, support) if is_critical else None,
             "modes": None if modes is None else modes.p,
@@ -214,8 +214,8 @@ def verdict(
         *prepared.standard.notes,
         *laid_out.warnings(effective),
         *hiding,
-        *(() if p_ksd is None else thinning_notes(len(prepared.carried))),
-        *no_kernel_test,
+        *(() if kernel.p is None else thinning_notes(len(prepared.carried))),
+        *kernel.notes,
         *no_modes,
         *_invariance_notes(invariance),
         *no_importance,
@@ -234,7 +234,7 @@ def verdict(
         analyses=int(analyses),
         invariance=invariance,
         modes=modes,
-        ksd_equivalent_draws=equivalent,
+        kernel=kernel,
         ess=ess,
         diagnostics=diagnosed,
         divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),

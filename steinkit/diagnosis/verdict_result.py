@@ -15,6 +15,7 @@ from steinkit.diagnosis.importance import ImportanceWeights
 from steinkit.diagnosis.invariance import InvarianceTest
 from steinkit.diagnosis.parameter_table import ParameterTable
 from steinkit.discrepancy.bounded_features import BoundedMoments
+from steinkit.discrepancy.kernel.goodness_of_fit import KernelEvidence
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import FEW_EFFECTIVE
@@ -125,10 +126,6 @@ class Verdict(Result):
     modes : ModeWeights or None
         Weights of separate modes, if the draws are multimodal and the target has a log density. None if they cannot be
         estimated. In this case, a warning gives the reason.
-    ksd_equivalent_draws : float
-        Number of independent draws with the same expected squared kernel discrepancy: the mean of k0(x, x) divided by
-        KSD^2, for the Stein kernel k0. Longer samples are thinned evenly to 20,000 draws. The number is large if the
-        kernel barely detects the bias. The verdict does not depend on it.
     ess : float
         Smallest effective sample size of the coordinates and of the weights, or NaN if undefined. The effective sample
         size does not reflect bias.
@@ -162,6 +159,8 @@ class Verdict(Result):
         Result of the test of bounded moments.
     sliced : SlicedSteinTest
         Result of the test of slices.
+    kernel : KernelEvidence
+        Result of the kernel test.
     names : tuple of str
         Names of the coordinates.
     bias : BiasEstimate or None
@@ -193,7 +192,6 @@ class Verdict(Result):
     analyses: int
     invariance: InvarianceTest | None
     modes: ModeWeights | None
-    ksd_equivalent_draws: float
     ess: float
     effective_draws: float
     enough_draws: bool
@@ -207,6 +205,7 @@ class Verdict(Result):
     moments: MomentSteinDiscrepancy
     bounded: BoundedMoments
     sliced: SlicedSteinTest
+    kernel: KernelEvidence
     names: tuple[str, ...]
     bias: BiasEstimate | None
     importance: ImportanceWeights | None
@@ -240,6 +239,15 @@ class Verdict(Result):
             None if the test was not run.
         """
         return next((each.p for each in self.tests if each.name == test), None)
+
+    @property
+    def ksd_equivalent_draws(self) -> float:
+        """Number of independent draws with the same expected value of KSD^2.
+
+        The number is computed on access: the mean of k0(x, x) divided by KSD^2, for the Stein kernel k0. Longer samples are thinned evenly
+        to 20,000 draws. The number is large if the kernel barely detects the bias. The verdict does not depend on it.
+        """
+        return self.kernel.equivalent_draws
 
     @property
     def units(self) -> Units:

@@ -5,32 +5,52 @@ Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not
 its source file has changed.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than all other
-work. Inside a `small_work` block, kernels without machine code in this process or on disk are therefore run as plain
-Python: either the source itself or an equivalent array function, called a twin. The results are bit-for-bit identical
-because compiled kernels neither reorder nor fuse operations. After a total of `_MOST_SECONDS` of plain Python, as
-estimated by the callers, the process compiles kernels. The function `compile_from_now_on` ends this mode immediately.
+work, and importing Numba and loading machine code would take as long. Inside a `small_work` block, kernels without
+machine code in this process are therefore run as plain Python: the source itself, the source with lists in place of
+arrays, or an equivalent array function, called a twin. The results are bit-for-bit identical because compiled kernels
+neither reorder nor fuse operations. After a total of `_LOADING` seconds of plain Python, as estimated by the callers,
+the process loads the machine code that is stored on disk. After `_MOST_SECONDS`, it compiles kernels. The function
+`compile_from_now_on` ends this mode immediately. Numba is imported when a kernel is loaded or compiled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache, partial, wraps
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import overload, register_jitable
 
 from steinkit.errors import during
 
 _MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
+_LOADING = 1.0  # seconds for importing Numba and loading the machine code of a verdict
 
 _is_small: ContextVar[bool] = ContextVar("is_small", default=False)
 _left = {"seconds": _MOST_SECONDS}
+
+
+_declarations: list[Callable[[], object]] = []
+_declaring = RLock()
+
+
+def declare(declaration: Callable[[], object] | None = None) -> None:
+    """Call a function that registers code with Numba once Numba is imported.
+
+    Without an argument, call all functions that have been added.
+    """
+    if declaration is not None:
+        _declarations.append(declaration)
+    if declaration is None or "numba" in sys.modules:
+        with _declaring:
+            while _declarations:
+                _declarations.pop(0)()
 
 
 def kernel(function: Callable[..., Any], **options: Any) -> Any:
@@ -39,24 +59,39 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
     The kernel can be called from Python and from other kernels.
     """
     options |= {"fastmath": False}  # otherwise, the value set by the first caller applies
-    try:
-        compiled = numba.njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # Numba found no writable cache folder
-        compiled = numba.njit(nogil=True, **options)(function)
-    if compiled is function:  # set by NUMBA_DISABLE_JIT
+    if int(os.environ.get("NUMBA_DISABLE_JIT", 0)):
         return function
+
+    @cache
+    def compiled() -> Any:
+        import numba
+
+        declare()
+        try:
+            return numba.njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # Numba found no writable cache folder
+            return numba.njit(nogil=True, **options)(function)
+
+    def is_loaded() -> bool:
+        return bool(compiled.cache_info().currsize and compiled().overloads)
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        if not compiled.overloads and not _is_kept(compiled):
-            if _is_small.get() and entry.twin is not None:
+        if _is_small.get() and entry.twin is not None and not is_loaded():
+            if _left["seconds"] >= _MOST_SECONDS - _LOADING or not _is_kept(compiled()):
                 return entry.twin(*args)
+        elif not (is_loaded() or _is_kept(compiled())):
             _announce()
-        return compiled(*args)
+        return compiled()(*args)
+
+    def overloaded() -> None:
+        from numba.extending import overload
+
+        overload(run, jit_options=options, strict=False)(lambda *args: function)
 
     entry: Any = run
     entry.compiled, entry.twin = compiled, function
-    overload(run, jit_options=options, strict=False)(lambda *args: function)
+    declare(overloaded)
     return run
 
 
@@ -66,10 +101,20 @@ array_kernel = partial(kernel, error_model="numpy")
 Loops can be vectorized because division by zero is not checked.
 """
 
-inner_kernel = register_jitable(fastmath=False)
-"""Decorator for a function that is compiled into every kernel that calls it."""
 
-inner_array_kernel = register_jitable(fastmath=False, error_model="numpy")
+def inner_kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Mark a function that is compiled into every kernel that calls it."""
+
+    def registered() -> None:
+        from numba.extending import register_jitable
+
+        register_jitable(fastmath=False, **options)(function)
+
+    declare(registered)
+    return function
+
+
+inner_array_kernel = partial(inner_kernel, error_model="numpy")
 """Decorator for a function compiled into every array kernel that calls it."""
 
 
@@ -81,6 +126,36 @@ def with_twin(twin: Callable[..., Any]) -> Callable[[Any], Any]:
         return run
 
     return mark
+
+
+def on_lists(changed: int) -> Callable[[Any], Any]:
+    """Mark a kernel with source code that Python can run on lists.
+
+    Python reads and writes the numbers in a list several times faster than those in an array. The arguments must be
+    numbers, one-dimensional arrays and named tuples of these. The last `changed` arguments are arrays of results.
+    """
+
+    def mark(run: Any) -> Any:
+        def twin(*args: Any) -> Any:
+            lists = [_as_list(each) for each in args]
+            try:
+                found = run.__wrapped__(*lists)
+            except ZeroDivisionError:  # quotients of arrays are infinite or NaN
+                return run.__wrapped__(*args)
+            for array, values in zip(args[-changed:], lists[-changed:], strict=True):
+                array[:] = values
+            return found
+
+        return with_twin(twin)(run)
+
+    return mark
+
+
+def _as_list(value: Any) -> Any:
+    """Convert an array to a list, including arrays in a named tuple."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return type(value)(*map(_as_list, value)) if isinstance(value, tuple) else value
 
 
 def always_compiled(run: Any) -> Any:

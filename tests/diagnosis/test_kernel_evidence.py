@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
+from steinkit.discrepancy.kernel import goodness_of_fit
 
 
 def parts(x, s):
@@ -32,3 +33,17 @@ def test_equivalent_draws_match_the_definition(weighted):
     rows = np.r_[0, np.arange(40)] if weighted else np.arange(40)
     pairs, diagonal = parts(found.units.points(x)[rows], found.units.scores(-x)[rows])
     assert found.ksd_equivalent_draws == pytest.approx(len(rows) * diagonal.sum() / pairs.sum(), rel=1e-12)
+
+
+def test_equivalent_draws_of_long_samples_are_computed_on_access(monkeypatch):
+    monkeypatch.setattr(goodness_of_fit, "_MOST_PAIRED", 100)
+    x = np.random.default_rng(6).standard_normal((200, 2))
+    calls, compute = [], goodness_of_fit.kernel_stein_discrepancy
+    monkeypatch.setattr(
+        goodness_of_fit, "kernel_stein_discrepancy", lambda *args, **how: calls.append(1) or compute(*args, **how)
+    )
+    found = sk.verdict(x, scores=-x)
+    assert found.summary()
+    assert not calls
+    assert found.to_dict()["ksd_equivalent_draws"] == found.ksd_equivalent_draws
+    assert len(calls) == 1

@@ -19,7 +19,7 @@ import json, sys
 sys.path.insert(0, {folder!r})
 from numbers_of_someone import doubled
 values = [doubled(x) for x in {arguments}]
-stats = doubled.compiled.stats
+stats = doubled.compiled().stats
 print(json.dumps([values, *(sum(found.values()) for found in (stats.cache_hits, stats.cache_misses))]))
 """
 

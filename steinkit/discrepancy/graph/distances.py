@@ -46,7 +46,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import cumulative_simpson
 
 from steinkit.arguments import real_numbers
 from steinkit.errors import UsageError
@@ -127,6 +126,8 @@ def factors_on_line(target: Target, points: Floats) -> Factors:
 
     The factors hold for all functions with Lipschitz constant 1, in raw units.
     """
+    from scipy.integrate import cumulative_simpson
+
     x, log_p = _grid(target, points)
     s, h = target.score(x[:, None])[:, 0], float(x[1] - x[0])
     p = np.exp(log_p - log_p.max())

@@ -57,6 +57,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -72,7 +73,7 @@ from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
-from steinkit.sample import Floats, Integers, split_chains
+from steinkit.sample import DistinctSample, Floats, Integers, split_chains
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed, Target
 from steinkit.units import UnitsLike
@@ -461,10 +462,41 @@ _INTERPRETED, _RADIAL = (
 )  # seconds per pair and coordinate without compilation, and overhead per pair as a number of coordinates
 
 
-def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, float, tuple[str, ...]]:
-    """Return the p-value of the kernel test, the equivalent draws, and notes.
+@dataclass(frozen=True, eq=False)
+class KernelEvidence:
+    """Result of the kernel test in the verdict.
 
-    The equivalent draws are defined in `Verdict.ksd_equivalent_draws`. The notes describe omitted tests.
+    Attributes
+    ----------
+    p : float or None
+        The p-value; None if the test was omitted.
+    notes : tuple of str
+        Warnings about omitted tests and selected draws.
+    summed : ScoredSample
+        The draws from which `equivalent_draws` is computed, in standard units.
+    squared : float or None
+        Squared discrepancy of these draws; None if the test used fewer draws.
+    """
+
+    p: float | None
+    notes: tuple[str, ...]
+    summed: ScoredSample
+    squared: float | None
+
+    @cached_property
+    def equivalent_draws(self) -> float:
+        """The equivalent draws, as defined in `Verdict.ksd_equivalent_draws`."""
+        bounds, squared = self.summed.bounds, self.squared
+        with small_work(_interpreted(self.summed.points)):
+            if squared is None:
+                points = self.summed.given
+                squared = kernel_stein_discrepancy(points, bounds=bounds, kernel=IMQ(), squared=True).value
+            mean = float(self.summed.points.weights @ stein_kernel_for(IMQ(), self.summed).diagonal())
+        return mean / squared if squared > 0.0 else math.inf
+
+
+def kernel_evidence(sample: ScoredSample, rng: Seed) -> KernelEvidence:
+    """Test a sample with at most `_MOST_PAIRED` of its draws.
 
     Parameters
     ----------
@@ -477,33 +509,35 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[float | None, floa
     in_chains = np.arange(len(scored)) if draws.is_weighted else np.concatenate(chains)
     rows = standard.points.inverse[standard.points.inverse >= 0]
     standardised = replace(scored, points=standard.points.points[rows], scores=standard.scores[rows])
-    summed = standardised[_spread(in_chains, _MOST_SUMMED)]
-    with small_work(_INTERPRETED * len(summed) ** 2 * (_RADIAL + summed.dim)):
-        test, untested = None, tuple[str, ...]()
-        if not draws.is_weighted:
-            paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
-            try:
-                given = ScoredSample.of(paired, bounds=standard.bounds)
+    summed = ScoredSample.of(standardised[_spread(in_chains, _MOST_SUMMED)], bounds=standard.bounds)
+    test, untested, squared = None, tuple[str, ...](), None
+    if not draws.is_weighted:
+        paired = replace(standardised, weights=None)[_spread(in_chains, _MOST_PAIRED)]
+        try:
+            given = ScoredSample.of(paired, bounds=standard.bounds)
+            with small_work(_interpreted(given.points)):
                 test = _test(given, IMQ(), rng=rng, only_p=True)
-            except InputError as error:  # for example, if the selected draws are equal
-                untested = (f"the kernel test was omitted: {error}",)
-        if test is not None and len(paired) == len(summed):  # the statistic is n KSD^2 for the same draws
-            squared = test.statistic / len(paired)
-        else:
-            given = ScoredSample.of(summed, bounds=standard.bounds)
-            squared = kernel_stein_discrepancy(summed, bounds=standard.bounds, kernel=IMQ(), squared=True).value
-        mean = float(given.points.weights @ stein_kernel_for(IMQ(), given).diagonal())
-        equivalent = mean / squared if squared > 0.0 else math.inf
-        return None if test is None else test.p, equivalent, untested + _selection(test, equivalent, draws)
+        except InputError as error:  # for example, if the selected draws are equal
+            untested = (f"the kernel test was omitted: {error}",)
+    if test is not None and len(paired) == len(summed.given):  # the statistic is n KSD^2 for the same draws
+        squared = test.statistic / len(paired)
+    found = KernelEvidence(None if test is None else test.p, untested, summed, squared)
+    return replace(found, notes=untested + _selection(test, found, draws))
 
 
-def _selection(test: KernelSteinTest | None, equivalent: float, draws: Draws) -> tuple[str, ...]:
+def _interpreted(points: DistinctSample) -> float:
+    """Return the time for the kernel matrix without compilation, in seconds."""
+    return _INTERPRETED * len(points) ** 2 * (_RADIAL + points.dim)
+
+
+def _selection(test: KernelSteinTest | None, found: KernelEvidence, draws: Draws) -> tuple[str, ...]:
     """Warn if the draws appear to have been selected, for example by thinning.
 
     In this case, the statistic or the weighted discrepancy is too small for random draws.
     """
     if test is not None and test.statistic >= _BELOW_ALL * test.bootstrap.min():
         return ()
+    equivalent = found.equivalent_draws
     if test is None and equivalent <= _TOO_MANY * draws.size:
         return ()
     message = (

@@ -28,9 +28,8 @@ from functools import cache, partial
 from zlib import crc32
 
 import numpy as np
-from numba.extending import register_jitable
 
-from steinkit.runtime.compilation import array_kernel, with_twin
+from steinkit.runtime.compilation import array_kernel, inner_kernel, with_twin
 from steinkit.sample import Floats, Integers
 
 Radial = Callable[..., tuple[float, float, float]]
@@ -116,7 +115,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     fill_on_arrays, add_on_arrays = partial(_fill_on_arrays, radial), partial(_add_on_arrays, radial)
     code = radial.__code__
     edition = crc32(code.co_code + repr(code.co_consts).encode())
-    register_jitable(radial)
+    inner_kernel(radial)
 
     @array_kernel
     def fill_rows(parameters: tuple[float, ...], form: Form, rows: Integers, start: int, out: Floats) -> None:
@@ -166,7 +165,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     return with_twin(fill_on_arrays)(fill_rows), with_twin(add_on_arrays)(add_rows)
 
 
-@register_jitable
+@inner_kernel
 def _fill_block(
     radial: Radial,
     parameters: tuple[float, ...],

@@ -7,8 +7,8 @@ from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.autocorrelation import integrated_autocorrelation_times
-from steinkit.discrepancy.sliced import sliced_stein_discrepancy
-from steinkit.discrepancy.sliced_goodness_of_fit import sliced_stein_test
+from steinkit.discrepancy.graph.solvers import Settings
+from steinkit.discrepancy.sliced_goodness_of_fit import TOLERANCE, Half, learn, sliced_stein_test
 
 
 def test_level_of_exact_samples():
@@ -74,8 +74,8 @@ def test_z_score_matches_its_definition():
     z = (x - x.mean()) / x.std()
     t, h = -x * x.std(), np.empty(200)
     halves = np.arange(100), np.arange(100, 200)
-    for learn, use in (halves, halves[::-1]):
-        learned = sliced_stein_discrepancy(z[learn], scores=t[learn], units="raw", tolerance=0.1).slices[0]
+    for known, use in (halves, halves[::-1]):
+        (learned,) = learn(Half(z[known], t[known], np.full(100, 0.01)), np.eye(1), [None], Settings(TOLERANCE))
         h[use] = learned.test_function(z[use], t[use])
     centred = np.concatenate([h[half] - h[half].mean() for half in halves])
     time = integrated_autocorrelation_times(centred[None], [slice(0, 200)])[0]

@@ -216,7 +216,10 @@ class ChainProgram:
 
         The two arrays have shapes (n,) and (n, 1).
         """
-        values, slopes = self._traced(y)
+        return self.in_order_of_sample(*self._traced(y))
+
+    def in_order_of_sample(self, values: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+        """Convert the values of gamma and Gamma at the nodes to g and its derivative."""
         g, gradient = np.empty(self.n_points), np.empty((self.n_points, 1))
         g[self.order] = self.sign * values
         gradient[self.order, 0] = slopes

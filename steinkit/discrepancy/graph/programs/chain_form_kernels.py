@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel, on_lists
 from steinkit.sample import Floats, Integers
 
 FREE, BOUNDED, EDGE, LIPSCHITZ_EDGE = 0, 1, 2, 3
@@ -161,6 +161,7 @@ class Trace(NamedTuple):
     end_slope_error: float
 
 
+@on_lists(2)
 @array_kernel
 def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     """Evaluate the recursion for variables y of shape (2n,).
@@ -212,6 +213,7 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
     return Trace(worst, objective[0], allowance, value, slope, value_error, slope_error)
 
 
+@on_lists(1)
 @array_kernel
 def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     """Return the cost of the dual point given by row multipliers p of shape (5n,).

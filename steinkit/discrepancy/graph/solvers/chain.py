@@ -62,6 +62,8 @@ _SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
 _RESOLVED = 1e-13  # relative precision of the far bound's row in double precision, in units of the largest gamma there
 _MANY = 1000  # smallest number of points per requested digit for which blocks are used
 _FIRST_BLOCKS = 100  # number of initial blocks with equal lengths, and with equal numbers of points
+_FEW_BLOCKS = 50  # the same for `approximately`
+_LEAST_SCALE = 1e-300
 _PARTS = 8  # number of parts into which a block is split
 _MOST_BLOCKS = 0.5  # largest ratio of blocks to points
 _FIRST_TOLERANCE = 1e-2
@@ -219,6 +221,30 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     return [answer]
 
 
+def approximately(programs: Sequence[SteinProgram], settings: Settings) -> list[tuple[float, float, Floats, Floats]]:
+    """Solve several programs together, without certificates.
+
+    Controls are shared within a few blocks. The programs have the same Stein factors. A program with two bounds of the
+    support must be the only one.
+
+    Returns
+    -------
+    list of tuple
+        For each program, bounds on the optimum of the restricted program, up to rounding errors, and the function g of
+        shape (n,) and its derivative of shape (n, 1), in the order of the sample. They satisfy the rows of the nodes
+        at which blocks end.
+    """
+    forms = [ChainProgram(program) for program in programs]
+    system = _JoinedSystem([form.chain for form in forms])
+    solution = system.solve(settings)
+    found = _Unfolded(system.chain)
+    found.unfold(system, solution)
+    starts = np.cumsum([form.n_points for form in forms])[:-1]
+    values, slopes = np.split(found.values, starts), np.split(found.slopes, starts)
+    functions = [form.in_order_of_sample(*each) for form, *each in zip(forms, values, slopes, strict=True)]
+    return [(*bounds, *each) for bounds, each in zip(system.of_each.T.tolist(), functions, strict=True)]
+
+
 def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Candidate:
     """Solve the program with separate controls for every edge."""
     system = ChainSystem(form.chain, progress)
@@ -235,14 +261,14 @@ def _by_blocks(form: ChainProgram, settings: Settings, progress: Any) -> Candida
     chain, n = form.chain, form.n_points
     whole, tightest = _Unfolded(chain), _SOLVED * settings.tolerance
     goal = max(_LEFT * settings.tolerance, settings.tolerance - _MOST_MARGIN)
-    ends, gap, asked, iterations = _first_ends(chain), 1.0, max(_FIRST_TOLERANCE, tightest), 0
+    ends, gap, asked, iterations = _first_ends(chain, _FIRST_BLOCKS), 1.0, max(_FIRST_TOLERANCE, tightest), 0
     while len(ends) <= _MOST_BLOCKS * n:
         system = AggregatedSystem(chain, ends, progress)
         solution = system.solve(replace(settings, tolerance=asked))
         iterations += solution.iterations
         if settings.stopped and relative_width(solution.lower, solution.upper) >= gap:
             break  # the preceding bracket is narrower
-        gap = whole.unfold(system, solution)
+        gap = whole.bracket(system, solution)
         progress.set_postfix_str(f"bracket {gap:.0e}", refresh=False)
         if settings.stopped or gap <= goal:
             break
@@ -279,7 +305,7 @@ class AggregatedSystem(ChainSystem):
 
     def __init__(self, chain: Chain, ends: Integers, progress: Any) -> None:
         shears, weights = np.empty((2, len(ends))), np.zeros((4, len(ends)))
-        aggregate(chain, ends, shears, weights)
+        aggregate(chain, ends, *shears, *weights)
         self.ends = ends
         self.short = chain._replace(
             kind=np.where(_sizes(ends) == 1, chain.kind[ends], EDGE), step=shears[0], box=chain.box[ends],
@@ -292,6 +318,44 @@ class AggregatedSystem(ChainSystem):
         return float(blocks_bound(self.blocks, multipliers))
 
 
+class _JoinedSystem(AggregatedSystem):
+    """Newton systems for several chains, solved until each bracket is narrow enough.
+
+    The objective of every chain is scaled to a largest coefficient of one.
+
+    Attributes
+    ----------
+    chain : Chain
+        The segments of all chains.
+    of_each : ndarray, shape (2, chains)
+        Bounds on the restricted optimum of each chain, up to rounding errors.
+    """
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        scales = [max(np.abs(chain.value).max(), np.abs(chain.slope).max(), _LEAST_SCALE) for chain in chains]
+        arrays = {
+            name: np.concatenate([getattr(chain, name) for chain in chains])
+            for name in ("kind", "step", "box", "value", "slope")
+        }
+        each = np.repeat(scales, [len(chain.kind) for chain in chains])
+        self.chain = chains[-1]._replace(**arrays | {name: arrays[name] / each for name in ("value", "slope")})
+        ends = [_first_ends(chain, _FEW_BLOCKS) for chain in chains]
+        nodes = np.cumsum([0, *(len(chain.kind) for chain in chains)])
+        super().__init__(self.chain, np.concatenate([at + own for at, own in zip(nodes[:-1], ends, strict=True)]), None)
+        self._first = ROWS * np.cumsum([0, *map(len, ends[:-1])])
+        self._scales, self._worst = self.scale * np.array(scales), math.inf
+        self.of_each = np.outer([0.0, math.inf], np.ones(len(chains)))
+
+    def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
+        """Return one minus the largest relative width of the brackets, and one."""
+        lower = np.add.reduceat(rows * self.start, self._first)
+        upper = np.add.reduceat(np.abs(multipliers), self._first)  # because B'p = b at every Newton step
+        worst = float(np.max((upper - lower) / upper))
+        if worst < self._worst:
+            self._worst, self.of_each = worst, self._scales * [lower, upper]
+        return 1.0 - worst, 1.0
+
+
 class _Unfolded:
     """Solution of a restricted program, expressed in the full program's variables.
 
@@ -301,27 +365,34 @@ class _Unfolded:
         Variables of the full chain.
     p : ndarray, shape (n, 5)
         Multipliers, which are zero except at the ends of blocks because the boxes determine the dual point.
+    values, slopes : ndarray, shape (n,)
+        Gamma and its derivative at the nodes, up to rounding errors.
     """
 
     def __init__(self, chain: Chain) -> None:
         n = len(chain.kind)
         self.chain = chain
         self.y, self.p = np.zeros(2 * n), np.zeros((n, ROWS))
+        self.values, self.slopes = np.empty(n), np.empty(n)
         self._forces = np.empty((n, 2))
         self._ends = np.empty(0, dtype=np.int64)
         self._worst = np.empty(0)
         self._upper = 0.0
 
-    def unfold(self, system: AggregatedSystem, solution: Solution) -> float:
+    def unfold(self, system: AggregatedSystem, solution: Solution) -> None:
+        """Set y, the values and the slopes."""
+        self._worst = np.empty(len(system.ends))
+        unfold(self.chain, system.ends, solution.rows, self.y, self.values, self.slopes, self._worst)
+
+    def bracket(self, system: AggregatedSystem, solution: Solution) -> float:
         """Set y and p, and return the relative width of the resulting bracket.
 
         The width is not rounded outward.
         """
+        self.unfold(system, solution)
         self.p[self._ends] = 0.0
         self._ends = ends = system.ends
         self.p[ends] = system.multipliers(system.short, solution)
-        self._worst = np.empty(len(ends))
-        unfold(self.chain, ends, solution.rows, self.y, self._worst)
         self._upper = float(costate_bound(self.chain, self.p.ravel(), self._forces.ravel()))
         lower = system.scale * solution.lower / max(1.0, float(self._worst.max()))
         return relative_width(lower, self._upper)
@@ -345,14 +416,14 @@ def _sizes(ends: Integers) -> Integers:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _first_ends(chain: Chain) -> Integers:
+def _first_ends(chain: Chain, blocks: int) -> Integers:
     """Return the ends of the initial blocks, which are short and have few nodes."""
     n = len(chain.kind)
     is_end = np.zeros(n, dtype=bool)
-    count = max(1, n // _FIRST_BLOCKS)
+    count = max(1, n // blocks)
     is_end[count - 1 :: count] = True
     position = np.cumsum(chain.step)
-    stretch = np.floor(position * (_FIRST_BLOCKS / position[-1]))
+    stretch = np.floor(position * (blocks / position[-1]))
     is_end[:-1] |= stretch[1:] != stretch[:-1]
     is_start = chain.kind < EDGE
     is_end |= is_start

@@ -36,7 +36,7 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     ROWS,
     Chain,
 )
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel, on_lists
 from steinkit.sample import Floats, Integers
 
 GAINS = 8
@@ -85,6 +85,7 @@ def _control(P: float, r: float, s: float, weight: float, half: float) -> tuple[
     return P * (without * inverse), r * shrink, s * shrink, inverse
 
 
+@on_lists(1)
 @array_kernel
 def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
     """Set `gains` of shape (8n,) from the row weights of shape (5n,).
@@ -128,6 +129,7 @@ def riccati_factorise(blocks: Blocks, weights: Floats, gains: Floats) -> None:
         r += own_lag
 
 
+@on_lists(1)
 @array_kernel
 def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, change: Floats) -> None:
     """Set `change` to B dx, where (B'WB) dx = b + B'force.
@@ -203,12 +205,16 @@ def riccati_solve(blocks: Blocks, gains: Floats, force: Floats, feed: Floats, ch
         change[2] = (gamma + far * slope) / far_radius
 
 
+@on_lists(6)
 @array_kernel
-def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> None:
+def aggregate(
+    chain: Chain, ends: Integers, steps: Floats, lags: Floats,
+    on_value: Floats, on_slope: Floats, on_a: Floats, on_e: Floats,
+) -> None:  # fmt: skip
     """Aggregate the edges of the m blocks that end at the nodes `ends`.
 
-    Set `shears` of shape (2, m) to the lengths h and d. Add the objective coefficients of gamma, Gamma, a and e to
-    `weights`, an array of shape (4, m).
+    Set `steps` and `lags` to the lengths h and d. Add the objective coefficients of gamma, Gamma, a and e to the other
+    arrays. All arrays have shape (m,).
     """
     step, value, slope, c3 = chain.step, chain.value, chain.slope, chain.c3
     node = 0
@@ -222,23 +228,27 @@ def aggregate(chain: Chain, ends: Integers, shears: Floats, weights: Floats) -> 
             length += h
             if node < last:  # the values at inner nodes follow from the end of the preceding block
                 turn = slope[node] * length
-                weights[0, block - 1] += value[node]
-                weights[1, block - 1] += value[node] * length + slope[node]
-                weights[2, block] += 0.5 * c3 * (value[node] * (cross + squares) + turn)
-                weights[3, block] -= 0.5 * c3 * (value[node] * cross + turn)
+                on_value[block - 1] += value[node]
+                on_slope[block - 1] += value[node] * length + slope[node]
+                on_a[block] += 0.5 * c3 * (value[node] * (cross + squares) + turn)
+                on_e[block] -= 0.5 * c3 * (value[node] * cross + turn)
             node += 1
-        weights[0, block] += value[last]
-        weights[1, block] += slope[last]
-        shears[0, block], shears[1, block] = length, 0.0
+        on_value[block] += value[last]
+        on_slope[block] += slope[last]
+        steps[block], lags[block] = length, 0.0
         if first < last:
-            shears[0, block], shears[1, block] = squares / length, cross / length
+            steps[block], lags[block] = squares / length, cross / length
 
 
+@on_lists(4)
 @array_kernel
-def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats) -> None:
+def unfold(
+    chain: Chain, ends: Integers, rows: Floats, y: Floats, values: Floats, slopes: Floats, worst: Floats
+) -> None:
     """Set y to the controls of all edges, given the rows of the blocks.
 
-    The array `worst` is set to the largest row value among the nodes of each block.
+    The arrays `values` and `slopes` are set to gamma and Gamma of all nodes. The array `worst` is set to the largest
+    row value among the nodes of each block.
     """
     kinds, step, c1, c2 = chain.kind, chain.step, chain.c1, chain.c2
     gamma, slope = 0.0, 0.0
@@ -267,6 +277,7 @@ def unfold(chain: Chain, ends: Integers, rows: Floats, y: Floats, worst: Floats)
                 if kinds[node] == LIPSCHITZ_EDGE:
                     largest = max(largest, abs(chord) / c2)
             largest = max(largest, abs(gamma) / c1, abs(slope) / c2)
+            values[node], slopes[node] = gamma, slope
             node += 1
         worst[block] = largest
 

@@ -76,3 +76,18 @@ def test_imports_of_the_score_command():
 
 def test_a_small_verdict_needs_neither_numba_nor_a_solver():
     assert imported_by("verdict", str(DATA / "sgld_nodal.csv"), "--target", "logistic-posterior") == []
+
+
+def test_default_paths_need_no_cvxpy():
+    work = f"""
+import sys
+sys.modules["cvxpy"] = sys.modules["clarabel"] = None  # importing them fails
+import steinkit as sk
+draws, target = sk.read_sample({str(DATA / "sgld_nodal.csv")!r}), sk.targets.LogisticRegression.nodal()
+assert sk.verdict(draws, target).is_biased
+assert sk.estimate_bias(draws, target).reliable.any()
+plane, normal = draws.points[:200, :2], sk.targets.Normal([0.0, 0.0])
+assert sk.graph_stein_discrepancy(plane, normal).gap < 1e-3
+assert sk.graph_stein_discrepancy(plane[:, :1], sk.targets.Normal([0.0])).gap < 1e-3
+assert sk.sliced_stein_discrepancy(plane, normal).gap < 1e-3"""
+    assert imported_after(work, ["steinkit"]) == ["steinkit"]

@@ -244,8 +244,9 @@ class Verdict(Result):
     def ksd_equivalent_draws(self) -> float:
         """Number of independent draws with the same expected value of KSD^2.
 
-        The number is computed on access: the mean of k0(x, x) divided by KSD^2, for the Stein kernel k0. Longer samples are thinned evenly
-        to 20,000 draws. The number is large if the kernel barely detects the bias. The verdict does not depend on it.
+        The number, which is computed on access, is the mean of k0(x, x) divided by KSD^2, for the Stein kernel k0.
+        Longer samples are thinned evenly to 20,000 draws. The number is large if the kernel barely detects the bias.
+        The verdict does not depend on it.
         """
         return self.kernel.equivalent_draws
 

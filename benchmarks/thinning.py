@@ -1,6 +1,6 @@
 """Compare thinning by linear programs with Stein thinning, kernel thinning and equal spacing.
 
-    python benchmarks/thinning.py FOLDER [--plot FILE] [--record]
+    python benchmarks/thinning.py FOLDER [--plot FILE]
 
 The folder contains posteriors, as for `optimal_weights.py`. From samples of 1000 draws of six posteriors, m draws are
 selected. The samples are exact draws and draws with four kinds of bias. The methods are
@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 import optimal_weights
-import records
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from optimal_weights import Case
 
 import steinkit as sk
@@ -130,6 +130,7 @@ def plot(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> Figure:
         ax.set(xscale="log", yscale="log", title=title, xlabel="selected draws")
         ax.set_xticks(sizes, [str(m) for m in sizes])
         ax.set_xticks([], minor=True)
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")
         ax.yaxis.set_minor_formatter("")
     axes[0].set_ylabel("error, in sd of the target")
@@ -144,7 +145,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder with samples of posteriors")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save a figure")
-    records.add_option(parser)
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -152,7 +152,6 @@ def main() -> None:
     summarize(rows, SIZES)
     if options.plot is not None:
         plot(rows, SIZES).savefig(options.plot, dpi=130)
-    records.keep(options.record, "thinning", rows, ["FOLDER"])
 
 
 if __name__ == "__main__":

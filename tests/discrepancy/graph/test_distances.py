@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import cumulative_simpson
+from scipy.integrate import cumulative_simpson, solve_ivp
 from scipy.optimize import brentq, linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.stats import norm
 
 import steinkit as sk
 from steinkit.discrepancy.graph.distances import bound_from_convexity, factors_on_line
@@ -157,6 +158,27 @@ def test_factors_of_convex_targets_bound_the_stein_function_of_the_mean(weight, 
     ratios = np.array(largest_derivatives(target)) / convex_factors(third, fourth)
     assert (ratios < 1.0 + 1e-6).all()
     assert (ratios[list(sharp)] > 0.97).all()
+
+
+def test_factors_are_integrals_of_the_derivatives_of_the_flow():
+    """The bounds of the derivatives v, u and w of the diffusion in its start solve linear differential equations."""
+    k, third, fourth = 2.0, 3.0, 5.0
+
+    def flow(_, state):
+        v, u, w = state[:3]
+        slopes = [-k * v, -k * u + third * v**2, -k * w + 3.0 * third * v * u + fourth * v**3]
+        return [*(0.5 * each for each in slopes), v, u, v**2, w, 3.0 * v * u, v**3]
+
+    end = solve_ivp(flow, (0.0, 60.0), [1.0, *np.zeros(8)], rtol=1e-10, atol=1e-12).y[3:, -1]
+    given = (k, third, fourth), np.ones(2), None
+    used = np.where(np.eye(3) == 1.0, 1.0, np.inf)
+    linear = [bound_from_convexity(1.0, tuple(row), *given).means for row in used]
+    np.testing.assert_allclose(linear, end[[0, 1, 3]] / 2.0, rtol=1e-7)
+    c1, c2, c3 = bound_from_convexity(1.0, (1.0, 1.0, 1.0), *given).stein_factors
+    second = (2.0 * c2 - end[1]) / end[2]
+    sigma = np.sqrt(2.0 / np.pi) / second
+    assert c1 == linear[0]
+    assert 2.0 * c3 == pytest.approx(end[3] + second * end[4] + 4.0 * norm.pdf(1.0) / sigma**2 * end[5], rel=1e-7)
 
 
 PLANE = ([[1.0, 0.5], [-0.3, 1.2], [0.8, -0.8]], [1.0, -0.5, 0.7])

@@ -40,12 +40,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.arguments import require_flags
+from steinkit.arguments import require_flags, require_type
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import require_ordered
 from steinkit.discrepancy.kernel.base import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
+from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
 from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
@@ -170,6 +171,7 @@ def kernel_stein_discrepancy(
     kernel: str | BaseKernel = "imq",
     statistic: Literal["v", "u"] = "v",
     squared: bool = False,
+    operator: RiemannianLangevin | None = None,
     max_seconds: float | None = None,
     n_jobs: int = 1,
 ) -> KernelSteinDiscrepancy:
@@ -202,6 +204,10 @@ def kernel_stein_discrepancy(
         The V-statistic includes the pairs of a draw with itself, and the U-statistic does not.
     squared : bool, default False
         If True, the squared discrepancy is returned. This option is required for a U-statistic, which may be negative.
+    operator : RiemannianLangevin, optional
+        Diffusion operator that replaces the Langevin operator, with a diagonal covariance. For a covariance w(x) I and
+        its divergence grad w, the discrepancy is that of the base kernel w(x) k(x, y) w(y). A function w that increases
+        with |x| controls moments [4]_.
     max_seconds : float, optional
         Time limit in seconds.
     n_jobs : int, default 1
@@ -232,6 +238,7 @@ def kernel_stein_discrepancy(
     .. [1] J. Gorham and L. Mackey, "Measuring sample quality with kernels", ICML 2017.
     .. [2] K. Chwialkowski, H. Strathmann and A. Gretton, "A kernel test of goodness of fit", ICML 2016.
     .. [3] Q. Liu, J. Lee and M. Jordan, "A kernelized Stein discrepancy for goodness-of-fit tests", ICML 2016.
+    .. [4] H. Kanagawa, A. Barp, A. Gretton and L. Mackey, "Controlling moments with kernel Stein discrepancies", 2022.
 
     Examples
     --------
@@ -251,7 +258,8 @@ def kernel_stein_discrepancy(
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     points = prepared.points
     base, notes = kernel_of(kernel).fitted(points.points)
-    stein = stein_kernel_for(base, prepared)
+    require_type((RiemannianLangevin, type(None)), "a RiemannianLangevin or None", operator=operator)
+    stein = stein_kernel_for(base, prepared, operator)
     seen = time.perf_counter()
     with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # checked by _finite
         others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()

@@ -20,7 +20,8 @@ import numpy as np
 
 from steinkit.discrepancy.kernel.base import BaseKernel
 from steinkit.discrepancy.kernel.stein_row_kernels import row_kernels
-from steinkit.discrepancy.operators import boundary_factor
+from steinkit.discrepancy.operators import RiemannianLangevin, boundary_factor
+from steinkit.errors import UsageError
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.sample import Floats, Integers
@@ -153,7 +154,9 @@ def run_pieces(
             stop.require(doing)
 
 
-def stein_kernel_for(base: BaseKernel, prepared: ScoredSample) -> SteinKernel:
+def stein_kernel_for(
+    base: BaseKernel, prepared: ScoredSample, operator: RiemannianLangevin | None = None
+) -> SteinKernel:
     """Return the Stein kernel at the distinct points of a sample, in its units.
 
     Parameters
@@ -161,20 +164,30 @@ def stein_kernel_for(base: BaseKernel, prepared: ScoredSample) -> SteinKernel:
     base : BaseKernel
         Base kernel with its scale.
     prepared : ScoredSample
+    operator : RiemannianLangevin, optional
+        Operator that replaces the Langevin operator, with a diagonal covariance.
     """
     points, drift, bounds = prepared.points.points, prepared.scores, prepared.bounds
-    covariance, size = np.empty((0, len(points))), np.abs(drift)
+    diagonal = np.ones_like(points)
+    if operator is not None:
+        raw = prepared.raw
+        found = operator.coefficients(raw.points.points, raw.scores, bounds=raw.bounds, names=raw.points.names)
+        drift, covariance = vars(found.in_units(prepared.units)).values()
+        diagonal = np.einsum("ijj->ij", covariance)
+        if np.count_nonzero(covariance) > np.count_nonzero(diagonal):
+            raise UsageError("the covariance of `operator` must be diagonal for a kernel Stein discrepancy")
+    size = np.abs(drift)
     with np.errstate(over="ignore", invalid="ignore"):  # the callers check that the results are finite
         if bounds is not None and np.isfinite(bounds).any():
             assert base.scale is not None
             factor, slope, slope_size = boundary_factor(points, bounds, base.scale)
-            drift, size = factor * drift + slope, factor * size + slope_size
-            # this is a copy because the compiled kernels would be recompiled for read-only arrays
-            covariance = np.array(factor.T[: 0 if (factor == 1.0).all() else None], order="C")
+            drift, size = factor * drift + diagonal * slope, factor * size + diagonal * slope_size
+            diagonal = factor * diagonal
         return SteinKernel(
             base=base,
             points=np.ascontiguousarray(points.T),
             drift=np.ascontiguousarray(drift.T),
-            covariance=covariance,
+            # this is a copy because the compiled kernels would be recompiled for read-only arrays
+            covariance=np.array(diagonal.T[: 0 if (diagonal == 1.0).all() else None], order="C"),
             drift_size=np.asarray(np.linalg.norm(size, axis=1)),
         )

@@ -42,6 +42,7 @@ _RECORDS = {
     "Drift": "diagnosis.bias.drift",
     "Feature": "discrepancy.moments",
     "ImportanceWeights": "diagnosis.importance",
+    "KernelEvidence": "discrepancy.kernel.goodness_of_fit",
     "LargeSlice": "discrepancy.sliced_goodness_of_fit",
     "Measured": "sweeps.cells",
     "MissedMode": "diagnosis.missed_modes",

@@ -172,7 +172,7 @@ def verdict(
     require_variation(prepared.points.points, names)
     units, cautions = prepared.own_units, prepared.standard.cautions
     moments, bounded, sliced, standardised, effective, p_values = _score_tests(prepared)
-    kernel = kernel_evidence(prepared, rng)
+    kernel, kernel_notes = kernel_evidence(prepared, rng)
     require_time("the sample was judged")
     modes, no_modes = _modes(prepared, rng)
     invariance = None if target is None else _invariance(prepared, rng)
@@ -215,7 +215,7 @@ def verdict(
         *laid_out.warnings(effective),
         *hiding,
         *(() if kernel.p is None else thinning_notes(len(prepared.carried))),
-        *kernel.notes,
+        *kernel_notes,
         *no_modes,
         *_invariance_notes(invariance),
         *no_importance,

@@ -56,9 +56,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -462,6 +463,16 @@ _INTERPRETED, _RADIAL = (
 )  # seconds per pair and coordinate without compilation, and overhead per pair as a number of coordinates
 
 
+def _equivalent_draws(found: KernelEvidence) -> float:
+    """Return the mean of k0(x, x) divided by KSD^2."""
+    summed, squared = vars(found)["kept"]
+    with small_work(_interpreted(summed.points)):
+        if squared is None:
+            squared = kernel_stein_discrepancy(summed.given, bounds=summed.bounds, kernel=IMQ(), squared=True).value
+        mean = float(summed.points.weights @ stein_kernel_for(IMQ(), summed).diagonal())
+    return mean / float(squared) if squared > 0.0 else math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class KernelEvidence:
     """Result of the kernel test in the verdict.
@@ -470,33 +481,25 @@ class KernelEvidence:
     ----------
     p : float or None
         The p-value; None if the test was omitted.
-    notes : tuple of str
-        Warnings about omitted tests and selected draws.
-    summed : ScoredSample
-        The draws from which `equivalent_draws` is computed, in standard units.
-    squared : float or None
-        Squared discrepancy of these draws; None if the test used fewer draws.
+    equivalent_draws : float
+        The equivalent draws, as defined in `Verdict.ksd_equivalent_draws`, computed on access from `summed`, the draws
+        in standard units, and `squared`, their squared discrepancy (None if the test used fewer draws).
     """
 
     p: float | None
-    notes: tuple[str, ...]
-    summed: ScoredSample
-    squared: float | None
+    equivalent_draws: float = field(init=False, repr=False, default=cast(float, cached_property(_equivalent_draws)))
+    summed: InitVar[ScoredSample]
+    squared: InitVar[float | None]
 
-    @cached_property
-    def equivalent_draws(self) -> float:
-        """The equivalent draws, as defined in `Verdict.ksd_equivalent_draws`."""
-        bounds, squared = self.summed.bounds, self.squared
-        with small_work(_interpreted(self.summed.points)):
-            if squared is None:
-                points = self.summed.given
-                squared = kernel_stein_discrepancy(points, bounds=bounds, kernel=IMQ(), squared=True).value
-            mean = float(self.summed.points.weights @ stein_kernel_for(IMQ(), self.summed).diagonal())
-        return mean / squared if squared > 0.0 else math.inf
+    def __post_init__(self, summed: ScoredSample, squared: float | None) -> None:
+        """Keep the draws, which are not saved with the result."""
+        vars(self)["kept"] = summed, squared
 
 
-def kernel_evidence(sample: ScoredSample, rng: Seed) -> KernelEvidence:
+def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[KernelEvidence, tuple[str, ...]]:
     """Test a sample with at most `_MOST_PAIRED` of its draws.
+
+    The result is returned with notes about omitted tests and selected draws.
 
     Parameters
     ----------
@@ -521,8 +524,8 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> KernelEvidence:
             untested = (f"the kernel test was omitted: {error}",)
     if test is not None and len(paired) == len(summed.given):  # the statistic is n KSD^2 for the same draws
         squared = test.statistic / len(paired)
-    found = KernelEvidence(None if test is None else test.p, untested, summed, squared)
-    return replace(found, notes=untested + _selection(test, found, draws))
+    found = KernelEvidence(None if test is None else test.p, summed, squared)
+    return found, untested + _selection(test, found, draws)
 
 
 def _interpreted(points: DistinctSample) -> float:

@@ -170,7 +170,7 @@ def plot(values: dict[str, Bands]) -> Figure:
     """Plot both criteria against the step size, and draws of three step sizes and of an exact chain."""
     fig, (top, *below) = figure(3, 2, height=9.0)
     plot_bands(values["graph"], top[0], color=COLOURS[0])
-    plot_bands(values["smallest_ess"], top[1], label="rank-normalised", color=COLOURS[1])
+    plot_bands(values["smallest_ess"], top[1], label="rank-normalized", color=COLOURS[1])
     plot_bands(values["authors_ess"], top[1], label="authors'", color=COLOURS[2], linestyle="--")
     best = int(np.argmin(values["graph"].median))
     top[0].plot(STEP_SIZES[best], values["graph"].median[best], "k*", markersize=12)

@@ -59,7 +59,6 @@ from collections.abc import Iterator
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -487,7 +486,7 @@ class KernelEvidence:
     """
 
     p: float | None
-    equivalent_draws: float = field(init=False, repr=False, default=cast(float, cached_property(_equivalent_draws)))
+    equivalent_draws: float = field(init=False, repr=False, default=cached_property(_equivalent_draws))  # type: ignore[assignment]
     summed: InitVar[ScoredSample]
     squared: InitVar[float | None]
 

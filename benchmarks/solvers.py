@@ -1,10 +1,12 @@
 """Times of the solvers per coordinate, relative to general LP solvers.
 
 All solvers run in the same process, and brackets are computed from their results. Each instance is solved by steinkit's
-solver and by up to three general solvers: `cvxpy`, which formulates the program in CVXPY and uses the default settings
-of HiGHS; `highs`, the interior point method of HiGHS applied to the explicit dual; and `clarabel`, which is Clarabel
-with scaled rows and without presolve. Among these general solvers, Clarabel is the fastest in two dimensions, and HiGHS
-in three and more dimensions. In one dimension, no bound can be proved from the result of Clarabel.
+solver and by up to five general solvers: `cvxpy`, which formulates the program in CVXPY and uses the default settings
+of HiGHS; `default`, which leaves the choice of the solver to CVXPY; `highs` and `pdlp`, the interior point method and
+the first-order method of HiGHS applied to the explicit dual; and `clarabel`, which is Clarabel with scaled rows and
+without presolve. Among these general solvers, Clarabel is the fastest in two dimensions, and HiGHS in three and more
+dimensions. In one dimension, no bound can be proved from the result of Clarabel. The pulse is the CPU time of a fixed
+loop (`costs.pulse`), which measures the speed of the machine.
 
 The times are CPU times of all threads of the process, excluding the construction of the program and the computation of
 the bracket, and medians per coordinate. The solvers of steinkit solve all d coordinates, and the general solvers solve
@@ -21,6 +23,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import partial
 from statistics import median
 from typing import Any
@@ -28,6 +31,7 @@ from typing import Any
 import clarabel
 import cvxpy as cp
 import numpy as np
+from costs import pulse
 from instances import (
     Instance,
     cauchy,
@@ -49,7 +53,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Candidate, Settings, highs, solver_named
 
 Make = Callable[[], Instance]
-PEERS = ("cvxpy", "highs", "clarabel")
+PEERS = ("cvxpy", "highs", "clarabel", "default", "pdlp")
 LONGEST_REPEATED = 3.0  # seconds; longer runs are not repeated
 
 
@@ -69,7 +73,7 @@ class Case:
     make: Make
     solver: str
     tolerance: float = 1e-6
-    peers: tuple[str, ...] = PEERS
+    peers: tuple[str, ...] = PEERS[:4]
     ratio: float | None = None
     seconds: float | None = None
 
@@ -83,7 +87,7 @@ def high_dimensional(solver: str = "first_order") -> list[Case]:
         "normal 3000x5": partial(normal, 3000, 5),
     }
     return [
-        Case(name, make, solver, tolerance, ("highs",), ratio)
+        Case(name, make, solver, tolerance, ("highs", "pdlp"), ratio)
         for tolerance, ratio in ((1e-3, 0.1), (1e-2, 0.04))
         for name, make in makes.items()
     ]
@@ -108,7 +112,7 @@ CASES = [
     Case("normal 3000x3", partial(normal, 3000, 3), "block", peers=()),
     Case("narrow normal 300x7", partial(narrow_normal, 300, 7), "first_order", 1e-3, PEERS[:2]),
     *high_dimensional(),
-    Case("normal 1000x10", partial(normal, 1000, 10), "first_order", 1e-3, ("highs",)),
+    Case("normal 1000x10", partial(normal, 1000, 10), "first_order", 1e-3, ("highs", "pdlp")),
 ]
 QUICK = [
     Case("normal 300x1", partial(normal, 300, 1), "chain", peers=PEERS[:2]),
@@ -152,13 +156,20 @@ def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
     coordinate = program.coordinate(0)
     if name == "highs":
         return [highs.solve_coordinate(coordinate, Settings(tolerance))]
+    if name == "pdlp":
+        options = {"solver": "pdlp", "pdlp_optimality_tolerance": 0.03 * tolerance}
+
+        def run(lp: highs.LinearProgram, _: object, settings: Settings) -> highs.Point:
+            return highs.run_highs(lp, options, settings)
+
+        return [highs.solve_coordinate(coordinate, Settings(1.0), run)]
     if name == "clarabel":
         return [by_clarabel(coordinate, tolerance)]
-    return [by_cvxpy(coordinate, "HIGHS")]
+    return [by_cvxpy(coordinate, "HIGHS" if name == "cvxpy" else None)]
 
 
-def by_cvxpy(program: CoordinateProgram, solver: str) -> Candidate:
-    """Solve a coordinate by a solver of CVXPY with default settings."""
+def by_cvxpy(program: CoordinateProgram, solver: str | None) -> Candidate:
+    """Solve a coordinate by a solver of CVXPY, or by its default, with default settings."""
     highs.spend_header()
     y = cp.Variable(len(program.box))
     rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius]
@@ -214,6 +225,7 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
         else f"{'-':>11} {'-':>7} {'-':>6}"
         for name in PEERS
     ]
+    beat = round(1e3 * pulse(), 2)
     closed = mine.gap <= case.tolerance
     verdict = ""
     if case.ratio is not None and first is not None:
@@ -223,11 +235,12 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
         verdict = f"{case.seconds:g} s " + ("met" if closed and mine.seconds <= case.seconds else "MISSED")
     print(
         f"{case.name:21}{case.tolerance:6.0e} {case.solver:>11} {mine.seconds:9.4f}{mine.iterations:5d} "
-        f"{mine.gap:6.0e} |{' |'.join(columns)} | {verdict}",
+        f"{mine.gap:6.0e} |{' |'.join(columns)} | {beat:9.2f} | {verdict}",
         flush=True,
     )
     peers = {name: {**asdict(each), "gap": finite(each.gap)} for name, each in others.items()}
-    return {"instance": case.name, "solver": case.solver, "tolerance": case.tolerance, **asdict(mine), "peers": peers}
+    case_of_row = {"instance": case.name, "solver": case.solver, "tolerance": case.tolerance}
+    return {**case_of_row, **asdict(mine), "peers": peers, "pulse": beat, "day": datetime.now(UTC).date().isoformat()}
 
 
 def finite(gap: float) -> float | None:
@@ -281,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(
         f"{'instance':21}{'tol.':>6} {'solver':>11} {'s':>9}{'iter':>5} {'gap':>6} |"
         + " |".join(f"{name + ', s':>11} {'ratio':>7} {'gap':>6}" for name in PEERS)
-        + " | target"
+        + " | pulse, ms | target"
     )
     cases = [case for case in (QUICK if settings.quick else CASES) if any(text in case.name for text in settings.only)]
     options = ["--only", *settings.only] if any(settings.only) else []

@@ -36,7 +36,9 @@ SOLVERS = {  # instance and tolerance: name, for instances of `benchmarks/solver
 }
 PEERS = {
     "cvxpy": "relative to CVXPY with HiGHS",
+    "default": "relative to CVXPY with its default, Clarabel",
     "highs": "relative to HiGHS on the dual",
+    "pdlp": "relative to PDLP on the dual",
     "clarabel": "relative to Clarabel",
 }
 BLOWN_UP = (
@@ -85,8 +87,11 @@ def solvers(records: Path = RECORDS) -> str:
         name = SOLVERS.get((row["instance"], row["tolerance"]))
         if name is not None:
             ratios = [ratio(row, row["peers"].get(peer)) for peer in peers]
-            rows.append([name, f"`{row['solver']}`, {power(row['tolerance'])}", rounded(row["seconds"]), *ratios])
+            beat = [f"{row['pulse']} ms"] if "pulse" in row else []
+            solver = f"`{row['solver']}`, {power(row['tolerance'])}"
+            rows.append([name, solver, rounded(row["seconds"]), *ratios, *beat])
     header = ("draws of N(0, I)", "solver, bracket", "seconds", *(PEERS[peer] for peer in peers))
+    header += ("pulse",) * any("pulse" in row for row in record["rows"])
     return f"{table(header, rows)}\n\n{taken(record)}"
 
 

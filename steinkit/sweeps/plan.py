@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from steinkit import __version__
-from steinkit.arguments import number, positive, require_mappings, require_type, whole
+from steinkit.arguments import number, positive, require_lists, require_mappings, require_type, whole
 from steinkit.errors import UsageError, require_known
 from steinkit.files.streams import parse_toml, read_bytes
 from steinkit.measures import all_options, default_measure, find_measure, recorded_settings
@@ -184,7 +184,7 @@ def make_plan(
     options: Mapping[str, object] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
-    budgets: Sequence[int] = (),
+    budgets: Sequence[int] | None = None,
     target_options: Mapping[str, object] | None = None,
     label: str = "",
     **measure_settings: Any,
@@ -200,9 +200,10 @@ def make_plan(
     """
     require_mappings(options=options, target_options=target_options)
     require_type(str, "a string", label=label)
+    require_lists(budgets=budgets)
     require_type((str, Target), "a steinkit.Target or its name", target=target)
     fixed = {name: recordable(value, name) for name, value in (options or {}).items()}
-    lengths = tuple(sorted({whole(budget, "every budget", 1) for budget in budgets}))
+    lengths = tuple(sorted({whole(budget, "every budget", 1) for budget in (() if budgets is None else budgets)}))
     if lengths and ("budget" in fixed or "budget" in grid):
         raise UsageError("budget must not be an option of the sampler if budgets are given")
     fixed |= {"budget": lengths[-1]} if lengths else {}

@@ -60,7 +60,7 @@ def sweep(
     options: Mapping[str, object] | None = None,
     seeds: int | Sequence[int] = DEFAULT_SEEDS,
     measures: Sequence[str] | None = None,
-    budgets: Sequence[int] = (),
+    budgets: Sequence[int] | None = None,
     target_options: Mapping[str, object] | None = None,
     tolerance: float = 1e-2,
     max_seconds: float | None = None,

@@ -79,7 +79,7 @@ def test_the_axes_that_dims_names():
         ({"mu": np.zeros(5), "theta": ["a"] * 5}, 'variable "theta", got <U1'),
         ({"mu": np.ma.masked_less(np.arange(3.0), 1.0)}, 'variable "mu" has 1 masked'),
         ({"mu": np.array([0.0, np.inf])}, 'draw 2, column "mu" is inf'),
-        ({"mu": np.zeros((4, 50)), "x": np.zeros((4, 50, 2))}, "4 draws of 50 entries or 4 chains of 50 draws"),
+        ({"mu": np.zeros((4, 50)), "x": np.zeros((4, 50, 2))}, "4 draws with 50 entries each or 4 chains of 50 draws"),
     ],
 )
 def test_invalid_draws_are_refused(draws, message):

@@ -423,7 +423,7 @@ def _first_ends(chain: Chain, blocks: int) -> Integers:
     count = max(1, n // blocks)
     is_end[count - 1 :: count] = True
     position = np.cumsum(chain.step)
-    stretch = np.floor(position * (blocks / position[-1]))
+    stretch = np.minimum(np.floor(position * (blocks / position[-1])), blocks - 1)  # the last may be rounded up
     is_end[:-1] |= stretch[1:] != stretch[:-1]
     is_start = chain.kind < EDGE
     is_end |= is_start

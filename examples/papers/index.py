@@ -42,14 +42,14 @@ HEAD = """# The papers' experiments
 This page compares claims of five papers with results of steinkit. A number printed in a paper *holds* if it differs
 from the result here by at most half a unit of its last digit plus two standard errors of the difference. One in twenty
 correct numbers fails by chance, except for exact values and predictions of one run. A statement in words holds if the
-results satisfy its criterion. The files of criteria also describe criteria that were changed after a run.
+results satisfy our criterion. The files of criteria also describe criteria that were changed after a run.
 
 The number after ± is the half-width of a 95% interval (Student's t for few runs), of a prediction interval for
 claims about one run, or the error of a grid. Parentheses contain asymmetric intervals, or 95% of single runs.
 
 If a paper does not specify the protocol, or its data are not available, alternatives are used, and the claim
 *holds under* those that confirm it. Other claims *fail*, are *open* if the results cannot decide them, or are
-*not run*. A claim has the least favorable verdict of its rows, which also applies to rows without a verdict. Claims
+*not run*. A claim has the least favorable verdict of its rows. A row without a verdict has that of its claim. Claims
 with more than six rows list only those that do not hold. The papers call the tests *Barker*, *austerity* and
 *concentration* MHminibatch, AustereMH and MHSubLhd.
 

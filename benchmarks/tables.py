@@ -87,12 +87,12 @@ def solvers(records: Path = RECORDS) -> str:
         name = SOLVERS.get((row["instance"], row["tolerance"]))
         if name is not None:
             ratios = [ratio(row, row["peers"].get(peer)) for peer in peers]
-            beat = [f"{row['pulse']} ms"] if "pulse" in row else []
+            beat = f"{row['pulse']} ms" if "pulse" in row else "-"
             solver = f"`{row['solver']}`, {power(row['tolerance'])}"
-            rows.append([name, solver, rounded(row["seconds"]), *ratios, *beat])
-    header = ("draws of N(0, I)", "solver, bracket", "seconds", *(PEERS[peer] for peer in peers))
-    header += ("pulse",) * any("pulse" in row for row in record["rows"])
-    return f"{table(header, rows)}\n\n{taken(record)}"
+            rows.append([name, solver, rounded(row["seconds"]), *ratios, beat])
+    header = ("draws of N(0, I)", "solver, bracket", "seconds", *(PEERS[peer] for peer in peers), "pulse")
+    days = ", ".join(sorted({row["day"] for row in record["rows"] if "pulse" in row}))
+    return f"{table(header, rows)}\n\n{taken(record)} The rows with a pulse were computed on {days}."
 
 
 def ratio(row: Row, peer: Row | None) -> str:

@@ -41,7 +41,7 @@ import time
 import steinkit as sk
 
 def score(points):
-    time.sleep(0.05)
+    time.sleep(0.01)
     return -points
 
 target = sk.Target(score=score, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=1)
@@ -257,7 +257,7 @@ def left_after(mark: str, seconds: float) -> int:
     """Return the number of processes of an ended sweep that remain after some seconds."""
     until = time.monotonic() + seconds
     while (left := len(processes(mark))) and time.monotonic() < until:
-        time.sleep(0.05)
+        time.sleep(0.01)
     return left
 
 

@@ -24,7 +24,7 @@ from steinkit.diagnosis.bias.stein_regression import Estimates, location_and_sca
 from steinkit.diagnosis.exact_moves import Density, ExactRun, groups_of
 from steinkit.draws import Draws
 from steinkit.errors import UsageError, cautious, require_known
-from steinkit.runtime.deadlines import one_thread_in_libraries, within_time
+from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
@@ -164,7 +164,9 @@ def bias_of(
     target = prepared.target
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
+        require_time("biases were estimated")
         quantities = Quantities.of(prepared, functions)
+        require_time("biases were estimated")
         found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()

@@ -66,8 +66,8 @@ def main() -> None:
     bounded = sk.Target(score, log_density=log_density, sampler=sampler, bounds=BOUNDS, names=NAMES)
     unbounded = sk.Target(score, log_density=log_density, sampler=sampler, names=NAMES)
     rng = np.random.default_rng(0)
-    samples = {"right": bounded.sample(n, rng), "clipped": np.clip(uncut(n, rng), *BOUNDS.T)}
-    bounded.check(samples["right"][:20])
+    samples = {"exact": bounded.sample(n, rng), "clipped": np.clip(uncut(n, rng), *BOUNDS.T)}
+    bounded.check(samples["exact"][:20])
 
     targets = {"with bounds": bounded, "without bounds": unbounded}
     results = {
@@ -80,7 +80,7 @@ def main() -> None:
     for (name, how), result in results.items():
         print(f"{name:10}{how:18}{result.bracket:>28}{result.value / reference.median:>18.2f}")
     for how in targets:
-        ratio = results["clipped", how].value / results["right", how].value
+        ratio = results["clipped", how].value / results["exact", how].value
         print(f"{how}, the clipped sample scores {ratio:.2f} times the exact one")
 
     settings.output.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,8 @@ def plot(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk
         share = edges @ result.sample.weights
         ax.set_title(f"{name}: {result.value:.2g} with bounds\n{share:.0%} of the draws on an edge", fontsize=10)
         ax.label_outer()
-    above.suptitle("Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws", fontsize=10)
+    marks = {label: handle for ax in panels for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    above.legend(marks.values(), marks, loc="outside lower center", ncols=2, frameon=False)
     compare(bars, results, reference)
     return figure
 
@@ -111,7 +112,7 @@ def plot(results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk
 def compare(ax: Axes, results: dict[tuple[str, str], sk.GraphSteinDiscrepancy], reference: sk.Reference) -> None:
     """Draw a bar for each discrepancy, and a line for that of independent draws."""
     groups = list(dict.fromkeys(how for _, how in results))
-    for shift, name, color in ((-0.2, "right", "0.7"), (0.2, "clipped", "#0072B2")):
+    for shift, name, color in ((-0.2, "exact", "0.7"), (0.2, "clipped", "#0072B2")):
         values = [results[name, how].value for how in groups]
         bars = ax.bar(np.arange(len(groups)) + shift, values, width=0.38, color=color, label=name)
         ax.bar_label(bars, fmt="%.2g", padding=4)

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import steinkit as sk
 
@@ -36,6 +37,7 @@ FILES = {
     "SGLD, step 5e-2": "sgld_5e-2.csv",
 }
 MASSES = (0.999, 0.9, 0.5)
+CONTOUR = "0.2"  # gray level
 
 
 def main() -> None:
@@ -56,7 +58,7 @@ def main() -> None:
 
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / "good_and_biased.png"
-    plot(results, reference, target).savefig(path, dpi=130)
+    plot(results, reference, target).savefig(path, dpi=150)
     print(f"\nFigure: {path}")
 
 
@@ -81,21 +83,21 @@ def plot(
     results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
     """Plot the draws over contours of the posterior, colored where they differ from independent draws."""
-    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+    figure = Figure(figsize=(4.8, 3.3), layout="constrained")
     panels = figure.subplots(1, len(results), sharex=True, sharey=True)
     everything = np.concatenate([result.sample.points for result in results.values()])
     lower, upper = everything.min(axis=0) - 0.3, everything.max(axis=0) + 0.3
     for ax, (name, result) in zip(panels, results.items(), strict=True):
         contours(ax, target, lower, upper)
         sk.plots.draws(result, ax, reference=reference, legend=False)
-        ratio = result.value / reference.median
-        ax.set_title(f"{name}\ndiscrepancy {result.value:.3g},\n{ratio:.2g} times i.i.d. draws", fontsize=10)
-        ax.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
+        ax.set_title(f"{name}\n{result.value / reference.median:.2g}", fontsize=9)
+        ax.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]), xticks=(-2, 0, 2))
         ax.label_outer()
-    figure.suptitle(
-        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws\n"
-        "Lines: half, 90% and 99.9% of the mixture posterior",
-        fontsize=10,
+    figure.suptitle("Stein discrepancy relative to i.i.d. draws", fontsize=10)
+    shown = {label: handle for ax in panels for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    shown["50%, 90% and 99.9% regions"] = Line2D([], [], color=CONTOUR)
+    figure.legend(
+        shown.values(), shown, loc="outside lower center", ncols=2, fontsize=9, handlelength=1.2, frameon=False
     )
     return figure
 
@@ -109,7 +111,7 @@ def contours(ax: Axes, target: sk.Target, lower: np.ndarray, upper: np.ndarray) 
     ordered = np.sort(density)[::-1]
     held = np.cumsum(ordered) / ordered.sum()
     levels = [float(ordered[np.searchsorted(held, mass)]) for mass in MASSES]
-    ax.contour(x, y, density.reshape(len(y), len(x)), levels=levels, colors="0.2", linewidths=0.9, zorder=1.5)
+    ax.contour(x, y, density.reshape(len(y), len(x)), levels=levels, colors=CONTOUR, linewidths=0.9, zorder=1.5)
 
 
 if __name__ == "__main__":

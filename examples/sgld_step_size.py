@@ -120,10 +120,11 @@ def plot(
         ax.label_outer()
     figure.suptitle("SGLD on the mixture posterior", fontsize=12)
     below.suptitle(
-        "Orange triangles: too many draws, blue: too few, gray: as in independent draws.\n"
         f"The lower mode holds {share_of_lower_mode(target):.0%}; weighted, the chosen chain has {corrected:.0%}.",
         fontsize=10,
     )
+    marks = {label: handle for ax in panels for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    below.legend(marks.values(), marks, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 

@@ -81,15 +81,15 @@ def main() -> None:
     draws, seeds = (500, 5) if settings.small else (1000, 20)
 
     target = sk.Target(score, log_density=log_density, sampler=independent, names=NAMES, label="mean and precision")
-    right = gibbs(target, seed=0, draws=draws, squares_about="current mean")
+    correct = gibbs(target, seed=0, draws=draws, squares_about="current mean")
     wrong = gibbs(target, seed=0, draws=draws, squares_about="data mean")
-    target.check(right.points[:10])  # the score is the gradient of the log density
+    target.check(correct.points[:10])  # the score is the gradient of the log density
 
     result = sk.graph_stein_discrepancy(wrong, target)
     reference = sk.reference_discrepancy(target, draws, 5)
     print(f"1. The chain with the error\n\n{result.summary(reference)}\n")
 
-    compared = sk.compare({"right": right, "with the error": wrong}, target, measures=["graph", "ess"], reference=5)
+    compared = sk.compare({"correct": correct, "with the error": wrong}, target, measures=["graph", "ess"], reference=5)
     print(f"2. Both chains, one seed\n\n{compared.summary()}\n")
 
     swept = sk.sweep(

@@ -99,17 +99,15 @@ def plot(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) 
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     curve = np.linspace(-4.0, 4.0, 200)
     for ax, (name, result) in zip(panels, results.items(), strict=True):
-        band = 2.0 * WIDTH
-        ax.fill_between(curve, curve**2 - 1.0 - band, curve**2 - 1.0 + band, color="0.9", zorder=0)
+        low, high = curve**2 - 1.0 - 2.0 * WIDTH, curve**2 - 1.0 + 2.0 * WIDTH
+        ax.fill_between(curve, low, high, color="0.9", zorder=0, label="95% of x2 for each x1")
         sk.plots.draws(result, ax, reference=reference, legend=False)
         ratio = result.value / reference.median
         ax.set_title(f"{name}: {result.value:.3g}\n{ratio:.2g} times that of i.i.d. draws", fontsize=10)
         ax.label_outer()
     panels[0].set(xlim=(-4.0, 4.0), ylim=(-5.0, 15.0))
-    figure.suptitle(
-        "Orange triangles: too many draws, blue: too few, gray: as in i.i.d. draws.\nGray band: 95% of x2 for each x1",
-        fontsize=10,
-    )
+    shown = {label: handle for ax in panels for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(shown.values(), shown, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 

@@ -109,7 +109,7 @@ def test_your_own_sampler_is_rejected_although_effective_sample_size_prefers_it(
     alone, compared, swept = re.split(r"^\d\. .*$", text, flags=re.MULTILINE)[1:]
     assert re.search(r"^ *log precision .*\n *mean ", alone, flags=re.MULTILINE)  # the worst coordinate comes first
     assert "the largest of" in " ".join(alone.split())
-    assert re.search(r"^1 +right ", compared, flags=re.MULTILINE)
+    assert re.search(r"^1 +correct ", compared, flags=re.MULTILINE)
     assert re.search(r"^2 +with the error ", compared, flags=re.MULTILINE)
     best, medians = chosen(swept, "graph Stein discrepancy")
     assert best == "squares about current mean"

@@ -574,10 +574,10 @@ class Verdict(Result):
     @property
     def _mixing(self) -> str:
         """A sentence about the ESS of rejected draws and the effect of slow mixing."""
-        if not self.ess_text or not self.is_biased or self.burn_in is not None:
+        if not self.ess_text or not self.is_biased or self.burn_in is not None or self.mixed is None:
             return ""
-        if self.mixed is not False:
-            return f"ESS {self.ess_text}{': slow mixing does not explain the rejection' * bool(self.mixed)}."
+        if self.mixed:
+            return f"ESS {self.ess_text}: slow mixing does not explain the rejection."
         r_hat = self.diagnostics.max_r_hat
         known = "" if math.isnan(r_hat) else f"R-hat {r_hat:.2f}, "
         return f"The chains have not mixed ({known}ESS {self.ess_text}), which may explain the rejection."

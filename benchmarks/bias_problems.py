@@ -30,7 +30,7 @@ KINDS = {
     "ula": "Langevin",
 }
 DRAWS = 1000
-_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40  # in units of the covariance; sds are 8 % too large for a normal target
+_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40  # in units of the covariance; sds are 8% too large for a normal target
 _PATH, _ACCEPTED = 5, 0.8
 
 

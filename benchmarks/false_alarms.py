@@ -7,7 +7,7 @@
 
 A family is a target with an exact sampler (`right_chains.py`). Its samples alternate between one chain of 1000 draws
 and four chains of 500 draws, both with all draws and thinned. The rejection rates at .05 and .01 refer to the evaluated
-samples and have 95 % Clopper-Pearson intervals. The other samples have too few effective draws. The program
+samples and have 95% Clopper-Pearson intervals. The other samples have too few effective draws. The program
 `nuts_chains.py` computes the same rates for NUTS in four packages.
 """
 

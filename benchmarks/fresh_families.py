@@ -188,7 +188,7 @@ def dropped_prior(rng: Rng, data: int = 20, dim: int = 5) -> Case:
 
 
 def subsampled(rng: Rng, data: int = 200, kept: int = 180) -> Case:
-    """Draw the posterior of a logistic regression from 90 % of the data, each with weight 1 / .9."""
+    """Draw the posterior of a logistic regression from 90% of the data, each with weight 1 / .9."""
     features = rng.standard_normal((data, 4))
     responses = rng.random(data) < expit(features @ np.array([1.0, -0.5, 0.5, 0.0]))
     target = sk.targets.LogisticRegression(features, responses, prior_variance=4.0)

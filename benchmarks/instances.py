@@ -81,7 +81,7 @@ def digits_regression(path: str | None, size: int) -> tuple[sk.Posterior, np.nda
     path : str, optional
         CSV file of the data, with responses in a column `response`. By default, `size` rows are simulated, with
         components of variances proportional to 1/k, and responses that agree with the sign of a linear function in
-        about 96 % of the rows.
+        about 96% of the rows.
     size : int
         Number of simulated rows.
 

@@ -1,7 +1,7 @@
 """Data read by IRLS on growing batches, and reliability of its test of directions.
 
 The first table is for simulated regressions. It lists the data read (in multiples of the data set) and the seconds
-until the error of a method remains below .5 % and .05 %, and until the method stops. Ratios are relative to the method
+until the error of a method remains below .5% and .05%, and until the method stops. Ratios are relative to the method
 that uses all data. The method "as published" starts each iteration with new data, has no bias correction, and increases
 batches by a thousandth. For stochastic gradient descent, the best of several step size schedules is used, selected on
 the same data.

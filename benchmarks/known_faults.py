@@ -144,7 +144,7 @@ def funnel(sd: float, dim: int) -> sk.Target:
 
 
 def missed_neck(rng: Rng, sd: float = 1.5) -> Fault:
-    """Remove the draws of a funnel with a log scale below its 15 % quantile."""
+    """Remove the draws of a funnel with a log scale below its 15% quantile."""
     target = funnel(sd, 5)
     x = target.sample(2 * N, rng)
     return Fault(x[x[:, 0] > -1.0364 * sd][:N], target, only(0))
@@ -157,7 +157,7 @@ def same_moments(rng: Rng, df: float = 5.0, dim: int = 5) -> Fault:
 
 
 def outliers(rng: Rng, dim: int = 20) -> Fault:
-    """Shift 1 % of the draws by four sds in every coordinate."""
+    """Shift 1% of the draws by four sds in every coordinate."""
     x = rng.standard_normal((N, dim))
     x[::100] = 4.0 * rng.choice([-1.0, 1.0], size=x[::100].shape)
     return Fault(x, normal(dim), None, SHAPE)
@@ -184,27 +184,23 @@ KNOWN = {
     "skewed two of 5": Entry("two coordinates gammas of shape 8, d = 5", partial(skewed, dim=5, count=2)),
     "skewed one of 20": Entry("one coordinate a gamma of shape 8, d = 20", partial(skewed, dim=20)),
     "missing mode": Entry(
-        "modes 4 sds apart, 95 % of the draws in one, d = 2", partial(modes, distance=4.0, first=0.95)
+        "modes 4 sds apart, 95% of the draws in one, d = 2", partial(modes, distance=4.0, first=0.95)
     ),
-    "missing mode, farther": Entry("modes 5 sds apart, 95 % in one, d = 2", partial(modes, distance=5.0, first=0.95)),
-    "mode weights": Entry(
-        "modes 3 sds apart, 80 % of the draws in one, d = 2", partial(modes, distance=3.0, first=0.8)
-    ),
+    "missing mode, farther": Entry("modes 5 sds apart, 95% in one, d = 2", partial(modes, distance=5.0, first=0.95)),
+    "mode weights": Entry("modes 3 sds apart, 80% of the draws in one, d = 2", partial(modes, distance=3.0, first=0.8)),
     "Laplace": Entry("the Laplace approximation of log gammas of shape 10, d = 3", laplace),
     "dense shift": Entry("all shifted by .05 sd, d = 20", partial(shifted, dim=20, by=0.05, every=True)),
     "twenty shifted": Entry("all shifted by .1 sd, d = 20", partial(shifted, dim=20, by=0.1, every=True)),
     "one shifted": Entry("one shifted by .1 sd, d = 5", partial(shifted, dim=5, by=0.1, every=False)),
     "one pair": Entry("one pair's correlation .15 for 0, d = 20", one_pair),
-    "variance + 10 %": Entry("all variances x 1.1, d = 5", too_wide),
+    "variance + 10%": Entry("all variances x 1.1, d = 5", too_wide),
     "mean field": Entry("independent draws for correlations .9^|i - j|, at conditional variances, d = 5", mean_field),
     "tails cut, d = 2": Entry("every coordinate within 2 sds, d = 2", partial(cut_tails, dim=2)),
     "tails cut, d = 5": Entry("every coordinate within 2 sds, d = 5", partial(cut_tails, dim=5)),
     "temperature .9": Entry("p^(1 / .9) for a t of 5 df, d = 5", tempered),
     "one of 100": Entry("one sd x 1.5, d = 100, n = 1000", one_of_many),
-    "funnel neck": Entry("log scale (sd 1.5) of a funnel above its 15 % quantile, d = 5", missed_neck),
+    "funnel neck": Entry("log scale (sd 1.5) of a funnel above its 15% quantile, d = 5", missed_neck),
     "same moments": Entry("a normal with the covariance of a t of 5 df, d = 5", same_moments),
-    "outliers": Entry("1 % of the draws at 4 sds in all coordinates, d = 20", outliers),
-    "Langevin, worst axis": Entry(
-        "unadjusted Langevin, variance + 15 % on the worst axis, .9^|i - j|, d = 5", langevin
-    ),
+    "outliers": Entry("1% of the draws at 4 sds in all coordinates, d = 20", outliers),
+    "Langevin, worst axis": Entry("unadjusted Langevin, variance + 15% on the worst axis, .9^|i - j|, d = 5", langevin),
 }

@@ -19,7 +19,7 @@ The program has the following parts:
 - time: CPU seconds by the numbers of draws and coordinates.
 
 Errors are root mean squares over the coordinates, in standard deviations under the target: of means, of standard
-deviations, of the 5, 25, 50, 75 and 95 % quantiles, and the mean Wasserstein distance of the marginals. The
+deviations, of the 5, 25, 50, 75 and 95% quantiles, and the mean Wasserstein distance of the marginals. The
 kernel-optimal weights minimize the kernel Stein discrepancy with the inverse multiquadric kernel (Liu and Lee 2017).
 
 The samples are split into two halves. All choices are based on the development half, and the held-out half is evaluated

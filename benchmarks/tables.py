@@ -319,7 +319,7 @@ def exact_chains(records: Path = RECORDS) -> str:
 
 
 def interval(count: int, tried: int) -> str:
-    """Format a rate with its 95 % Clopper-Pearson interval."""
+    """Format a rate with its 95% Clopper-Pearson interval."""
     found = binomtest(count, tried).proportion_ci()
     return f"{count / tried:.3f} [{found.low:.3f}, {found.high:.3f}]"
 

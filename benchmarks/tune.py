@@ -1,4 +1,4 @@
-"""Loss of tuning with a budget relative to the full grid: 27 settings of SGLD on three posteriors, at 15 % of the cost.
+"""Loss of tuning with a budget relative to the full grid: 27 settings of SGLD on three posteriors, at 15% of the cost.
 
 The loss of a setting is the root mean square error of all means, in standard deviations, and log standard deviations,
 for the last four fifths of a full chain (median over the seeds). The full grid chooses the setting with the smallest

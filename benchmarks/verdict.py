@@ -10,7 +10,7 @@
 
 All rates have Monte Carlo errors. For each kind of sample, the table also counts the evaluated samples and those
 rejected at .01; the others have too few effective draws. For samples with a shift or a scale error in one coordinate,
-it counts how often the first finding names this coordinate, and how often the coordinate is first or within 10 % of the
+it counts how often the first finding names this coordinate, and how often the coordinate is first or within 10% of the
 first, which is a tie.
 
 FOLDER contains one folder per posterior, with ``reference.npz`` (points, scores, names: exact draws), ``biased.npz``
@@ -91,7 +91,7 @@ def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterat
     if dim == 20:
         outliers = x.copy()
         outliers[::100] = centre + 4.0 * sd * rng.choice([-1.0, 1.0], size=outliers[::100].shape)
-        defects["1 % of outliers at 4 sd, d = 20"] = outliers, None
+        defects["1% of outliers at 4 sd, d = 20"] = outliers, None
     for name, (draws, findings) in defects.items():
         yield name, Wrong((draws, target.score(draws)), findings)
 

@@ -157,7 +157,7 @@ def main() -> None:
     claim_parts(experiment, risks["from the posterior"])
     if large:
         read = [100.0 * each["read"] for each in large]
-        text = ", ".join(f"{share:.3g}" for share in read) + " %"
+        text = ", ".join(f"{share:.3g}" for share in read) + "%"
         experiment.result("ica, data read", read[EPSILONS.index(0.1)], text=text)
     experiment.numbers(epsilons=EPSILONS, truth=truth, walks=found, paper_size=large)
     experiment.finish(plot(found, risks, large, size))

@@ -57,7 +57,21 @@ def test_brackets_hold(family):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "solver"), [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain")]
+    ("family", "seed"),
+    [
+        *(("bounded", seed) for seed in (73, 211, 252, 294, 336)),
+        ("near", 145), ("clusters cancel", 67), ("clusters cancel", 109), ("subnormal gaps", 111),
+    ],
+)  # fmt: skip
+def test_stored_function_satisfies_the_program_and_attains_lower(family, seed):
+    """Points close to each other or to a bound, where values cancel along the recursion or the path to a root."""
+    outcome = put(make(family, seed), family, seed)
+    assert (outcome.verdict, outcome.why) == ("certified", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "solver"),
+    [(matrix_form, "OUTWARD", "block"), (chain_form, "_OUTWARD", "chain"), (chain_form, "_JUST_OUTWARD", "chain")],
 )
 @pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")  # brackets wider than requested
 def test_an_allowance_that_is_too_small_is_found_out(module, name, solver, monkeypatch, tmp_path):

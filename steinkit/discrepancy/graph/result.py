@@ -65,8 +65,7 @@ class GraphSteinDiscrepancy(Measured):
     g : ndarray, shape (n, d)
         A Stein function that attains `lower`, in raw coordinates. In `units`, the values and gradients do not exceed
         their bounds, even close to the bounds of the support. The constraints on pairs of points, and the mean `lower`,
-        hold up to the rounding of the stored values, which may have a large effect if draws nearly coincide or lie very
-        close to a bound. The bracket does not depend on the stored values.
+        hold up to the rounding of the stored values, that is, up to a few rounding errors of their largest terms.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
         Gradient of g. See `grad_g`. An array of the second shape contains only the derivatives of g_j in direction j.
         The other derivatives are zero because no edge adds a constraint, as in hundreds of dimensions.

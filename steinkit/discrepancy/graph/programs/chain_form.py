@@ -64,6 +64,8 @@ from steinkit.errors import UsageError
 from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding errors in a few operations
+_JUST_OUTWARD = 1.0 + 2.0**-51
+_SCALINGS = 3  # largest number of divisions by the largest row; one or two are sufficient
 _SHIFT_SWEEPS = 10  # largest number of shifts; one or two are sufficient for a solver's candidate
 _SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a bounded relative rounding error
 _NEGLIGIBLE = 1e-12  # excess in the far bound's rows that is corrected by scaling
@@ -179,22 +181,21 @@ class ChainProgram:
             Lower bound, with allowances for the rounding errors of the recursion, of the products with the coefficients
             and of their sum.
         ndarray, shape (2n,)
-            The point that attains it, up to one rounding error per variable. At a far bound, the point is also subject
-            to a common shift of the residuals, which is proved to exist but may not be a double.
+            The point that attains it, evaluated after it has been rounded to doubles. At a far bound, the point is also
+            subject to a common shift of the residuals, which is proved to exist but may not be a double.
         """
-        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
         largest = float(np.abs(y).max())
         if largest > 1.0:  # this prevents overflow below
             y = y / largest
-        found = kernels.trace(self.chain, y, values, slopes)
-        slack, loss = 0.0, 0.0
-        if self.chain.far >= 0.0:
-            y, found, slack, loss = self._shifted_to_bound(y, found, values, slopes)
-        scale = (max(1.0, found.worst) + slack) * _OUTWARD
-        value = (found.objective - (found.allowance + loss) * _OUTWARD) / (scale * _OUTWARD)
+        for _ in range(_SCALINGS):
+            y, found, scale, loss = self._settled(y)
+            if not scale * _JUST_OUTWARD > 1.0:
+                break
+            y = y / (scale * _OUTWARD)
+        value = (found.objective - (found.allowance + loss) * _OUTWARD) / (max(1.0, scale) * _JUST_OUTWARD)
         if not (0.0 < value < math.inf and scale < math.inf):
             return 0.0, np.zeros_like(y)
-        return value, y / scale
+        return value, y
 
     def upper_bound(self, p: Floats) -> float:
         """Return the cost of the dual point given by multipliers p of shape (5n,).
@@ -228,29 +229,30 @@ class ChainProgram:
     def _traced(self, y: Floats) -> tuple[Floats, Floats]:
         """Return the values and slopes at the nodes.
 
-        If there is a far bound, the values include the shift that satisfies its rows. The reversed recursion gives
-        values that satisfy the rows of the far bound at any distance. The two recursions yield functions that differ
-        only by a small affine function due to rounding errors. The weighted mean of both functions, with weights from
-        `_gains`, is the shifted function.
+        If the values do not satisfy the rows of a far bound up to their rounding errors, they are combined with those
+        of the reversed recursion, which satisfies these rows at any distance. The two recursions yield functions that
+        differ only by a small affine function due to rounding errors. The weighted mean of both functions, with weights
+        from `_gains`, is the function shifted to the bound.
         """
         chain = self.chain
         values, slopes = np.empty((2, self.n_points)), np.empty((2, self.n_points))
         found = kernels.trace(chain, y, values[0], slopes[0])
         if chain.far < 0.0 or not 0.0 < self._gains.sum() < math.inf:
             return values[0], slopes[0]
-        row, slope = -self._far_row(found)[0], found.end_slope[0]
-        # Rounding y moves the row by up to 2^-53 times the gains. Points near the bound may have large coefficients,
-        # so the row is moved by as much in the direction that raises the objective.
-        row -= math.copysign(2.0**-53 * float(self._gains.sum()), exact_sum(np.cumsum(self._gains) * chain.value))
-        share = min(max(-1.0, row / chain.far_radius), 1.0) if chain.far_radius > 0.0 else 0.0
-        chord = min(max(-1.0, (slope + 0.5 * chain.c3 * chain.far * share) / chain.c2), 1.0)
+        row, slope, value = self._far_row(found)[0], found.end_slope[0], abs(values[0, -1])
+        rounding = 2.0**-52 * (value + chain.far * abs(slope) + chain.far_radius)
+        if abs(row) <= chain.far_radius + rounding and value * _JUST_OUTWARD <= chain.box[-1]:
+            return values[0], slopes[0]
+        row += self._far_shift(found)[0]
+        share = min(max(-1.0, -row / chain.far_radius), 1.0) if chain.far_radius > 0.0 else 0.0
+        chord = (slope + 0.5 * chain.c3 * chain.far * share) / chain.c2
         turned = chain._replace(
             kind=np.append(kernels.BOUNDED, chain.kind[:0:-1]),
             step=np.append(chain.far, chain.step[:0:-1]),
             step_low=np.append(chain.far_low, chain.step_low[:0:-1]),
             far=-1.0,
         )
-        controls = np.append([chord, share], y.reshape(-1, 2)[:0:-1, ::-1])
+        controls = np.append([min(max(-1.0, chord), 1.0) / _JUST_OUTWARD, share], y.reshape(-1, 2)[:0:-1, ::-1])
         kernels.trace(turned, controls, values[1], slopes[1])
         values[1], slopes[1] = -values[1, ::-1], slopes[1, ::-1].copy()
         shares = np.stack([np.append(np.cumsum(self._gains[:0:-1])[::-1], 0.0), np.cumsum(self._gains)])
@@ -265,25 +267,28 @@ class ChainProgram:
             radii = chain.c3 * (0.5 * chain.step) * chain.step
         return np.where(chain.kind >= kernels.EDGE, radii, 0.0)
 
-    def _shifted_to_bound(
-        self, y: Floats, found: kernels.Trace, values: Floats, slopes: Floats
-    ) -> tuple[Floats, kernels.Trace, float, float]:
-        """Shift all residuals or scale the point to satisfy the far bound's rows.
+    def _settled(self, y: Floats) -> tuple[Floats, kernels.Trace, float, float]:
+        """Shift all residuals to satisfy the far bound's rows, if there is a far bound.
 
         Returns
         -------
         ndarray, Trace
             The variables after shifts by doubles, and their recursion.
         float, float
-            Bounds on the changes in the largest row and in the objective due to a final shift by a real number.
+            Bounds on the largest row, and on the change in the objective, after a final shift by a real number.
         """
         chain = self.chain
+        values, slopes = np.empty(self.n_points), np.empty(self.n_points)
+        found = kernels.trace(chain, y, values, slopes)
+        if chain.far < 0.0:
+            return y, found, found.worst, 0.0
         excess = self._far_excess(found)
+        scaled = max(found.worst, 1.0 + excess)
         edges = chain.kind >= kernels.EDGE
         gains = np.cumsum(self._gains)
         gain = float(gains[-1])
         if not excess > _NEGLIGIBLE or not gain > _SMALLEST_SQUARE:
-            return y, found, excess, 0.0
+            return y, found, scaled if excess else found.worst, 0.0
         moved, shifted, total = y, found, 0.0
         for _ in range(_SHIFT_SWEEPS):
             shift, _ = self._far_shift(shifted)
@@ -295,10 +300,11 @@ class ChainProgram:
         shift, error = self._far_shift(shifted)
         kappa = (abs(shift) + error) / gain * (1.0 + 2.0 * self.n_points * 2.0**-53) * _OUTWARD
         if not total + kappa < excess:
-            return y, found, excess, 0.0
+            return y, found, scaled, 0.0
         widest = 0.5 * chain.c3 * float(chain.step[edges].max())
         slack = kappa * max(1.0, gain / chain.c1, widest / chain.c2)
-        return moved, shifted, slack, kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
+        loss = kappa * (_OUTWARD * exact_sum(gains * np.abs(chain.value)))
+        return moved, shifted, shifted.worst + slack, loss
 
     def _far_shift(self, found: kernels.Trace) -> tuple[float, float]:
         """Return the shift of the last gamma for the far bound, and a bound on its error.

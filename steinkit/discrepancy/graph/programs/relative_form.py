@@ -111,17 +111,20 @@ class RelativeProgram(CoordinateProgram):
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Convert variables to g_j, of shape (n,), and its gradient, of shape (n, d).
 
-        Both arrays are rounded to double precision.
+        The sums over ancestors may cancel. They are computed in double-double arithmetic and rounded at the end.
         """
-        w, *V = (y * self.units).reshape(-1, self.n_points)
-        slopes = np.column_stack(V)
-        value, gradient = np.zeros(self.n_points), np.zeros_like(self.points)
-        for ancestor in self.forest.lineage.T[::-1]:
-            i = np.flatnonzero(ancestor >= 0)
-            a = ancestor[i]
-            gradient[i] += slopes[a]
-            value[i] += w[a] + (slopes[a] * (self.points[i] - self.forest.origin[a])).sum(axis=1)
-        return value, gradient
+        lineage, dim = self.forest.lineage, self.points.shape[1]
+        i, generation = np.nonzero(lineage >= 0)
+        a = lineage[i, generation]
+        variables = (y * self.units).reshape(-1, self.n_points)
+        value = [(variables[0, a], np.zeros(len(a)))]
+        gradient = np.empty((self.n_points, dim))
+        for k, V in enumerate(variables[1:, a]):
+            step = double_double.two_sum(self.points[i, k], -self.forest.origin[a, k])
+            value.append(double_double.times((V, np.zeros(len(a))), step))
+            gradient[:, k] = double_double.sums_in_groups((V, np.zeros(len(a))), i, self.n_points)[0]
+        high, low = (np.concatenate(part) for part in zip(*value, strict=True))
+        return double_double.sums_in_groups((high, low), np.tile(i, dim + 1), self.n_points)[0], gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     ROWS,
     _times,
     add,
-    trace,
     two_sum,
 )
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -95,25 +94,25 @@ def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
 def assert_enough_is_set_aside(form, y):
     """Assert that the exact shift changes rows and objective by at most the returned allowances."""
     data, n = form.chain, form.n_points
-    values, slopes = np.empty(n), np.empty(n)
-    repaired, found, slack, loss = form._shifted_to_bound(y, trace(data, y, values, slopes), values, slopes)
+    repaired, found, scale, loss = form._settled(y)
     variables = function_of(form, fractions(repaired))
     sign, last = int(form.sign[-1]), form.order[-1]
     gamma, slope = sign * variables[last], variables[n + last]
-    far, scale = Fraction(data.far), max(1, Fraction(float(found.worst)))
-    row, radius, box = gamma + far * slope, scale * Fraction(data.far_radius), scale * Fraction(float(data.box[-1]))
+    row, radius, box = gamma + Fraction(data.far) * slope, Fraction(data.far_radius), Fraction(float(data.box[-1]))
     gains, total = [], Fraction(0)
     for kind, h in zip(data.kind, fractions(data.step), strict=True):
         total += Fraction(data.c3) * h**2 / 2 if kind >= EDGE else 0
         gains.append(total)
-    if loss == 0.0:  # scaling costs less than a shift, and the allowance is the excess
-        assert slack == np.inf or abs(row) <= radius * (1 + Fraction(slack))
-        assert slack == np.inf or abs(gamma) <= box * (1 + Fraction(slack))
+    if loss == 0.0:  # scaling costs less than a shift
+        assert scale == np.inf or abs(row) <= radius * max(1, Fraction(scale))
+        assert scale == np.inf or abs(gamma) <= box * max(1, Fraction(scale))
         return
+    worst, scale = Fraction(float(found.worst)), Fraction(scale) * (1 + Fraction(1, 2**51))
+    radius, box = max(1, worst) * radius, max(1, worst) * box
     below, above = max(-radius - row, -box - gamma), min(radius - row, box - gamma)
     kappa = abs(min(max(Fraction(0), below), above)) / total
     chords = [Fraction(data.c3) * Fraction(h) / 2 for h in data.step[data.kind == LIPSCHITZ_EDGE]]
-    assert kappa * max(1, total / Fraction(data.c1), max(chords, default=0) / Fraction(data.c2)) <= Fraction(slack)
+    assert kappa * max(1, total / Fraction(data.c1), max(chords, default=0) / Fraction(data.c2)) <= scale - worst
     assert kappa * sum(gain * abs(value) for gain, value in zip(gains, fractions(data.value), strict=True)) <= loss
 
 

@@ -273,12 +273,12 @@ def test_end_cost_at_a_far_bound(seed):
 
 
 def test_cost_of_the_last_shift_lowers_the_bound(monkeypatch):
-    """The last shift costs 0.25 of the objective and 0.5 of the scale."""
+    """The last shift costs 0.25 of the objective, and the largest row is 2 and cannot be scaled."""
     form = ChainProgram(line_program(1, two_bounds=True))
     n, y = form.n_points, np.random.default_rng(1).uniform(-1.0, 1.0, 2 * form.n_points)
     found = trace(form.chain, y, np.empty(n), np.empty(n))._replace(objective=4.0)
-    monkeypatch.setattr(ChainProgram, "_shifted_to_bound", lambda *_: (y, found, 0.5, 0.25))
-    expected = (4.0 - found.allowance - 0.25) / (max(1.0, found.worst) + 0.5)
+    monkeypatch.setattr(ChainProgram, "_settled", lambda *_: (y, found, 2.0, 0.25))
+    expected = (4.0 - found.allowance - 0.25) / 2.0
     assert expected * (1.0 - 1e-12) <= form.lower_bound(y)[0] <= expected
 
 
@@ -294,13 +294,12 @@ def test_cost_of_the_last_shift(monkeypatch, factors, step, leading):
     assert form.chain.far == 0.25
     monkeypatch.setattr(ChainProgram, "_far_excess", lambda *_: np.inf)
     monkeypatch.setattr(ChainProgram, "_far_shift", lambda *_: (-(2.0**-8), 2.0**-10))
-    y, values, slopes = np.zeros(6), np.empty(3), np.empty(3)
-    _, _, slack, loss = form._shifted_to_bound(y, trace(form.chain, y, values, slopes), values, slopes)
+    _, found, scale, loss = form._settled(np.zeros(6))
     gains = 0.5 * c.smoothness * step**2 * np.arange(3.0)
     kappa = (2.0**-8 + 2.0**-10) / gains[-1]
     parts = {"residuals": 1.0, "values": gains[-1] / c.value, "chords": 0.5 * c.smoothness * step / c.gradient}
     assert max(parts, key=parts.get) == leading
-    assert 1.0 <= slack / (kappa * parts[leading]) < 1.0 + 1e-12
+    assert 1.0 - 1e-12 <= (scale - found.worst) / (kappa * parts[leading]) < 1.0 + 1e-12
     assert 1.0 <= loss / (kappa * (gains @ np.abs(form.chain.value))) < 1.0 + 1e-12
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -17,10 +18,15 @@ from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.draws import Draws
 from steinkit.errors import Caution, InputError, UsageError, during, listed
-from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of
+from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of, split_chains
 from steinkit.target import Target, as_bounds, require_inside, require_target
-from steinkit.text import count
+from steinkit.text import count, ordinal
 from steinkit.units import Units, UnitsLike
+
+MOST_NUMBERS = 5_000_000
+"""Largest number of draws times parameters in a verdict or a bias estimate. The memory used is about thirty times that
+of the draws.
+"""
 
 _LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
 
@@ -65,15 +71,26 @@ class ScoredSample:
         scores: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         bounds: ArrayLike | None = None,
+        most: float = np.inf,
     ) -> ScoredSample:
-        """Validate draws and their target, and evaluate the score."""
+        """Validate draws and their target, and evaluate the score.
+
+        If the draws contain more than `most` numbers, evenly spaced draws of each chain are used.
+        """
         last = _last.get() if scores is None and weights is None and bounds is None else None
         if last and last[0][0] is draws and last[0][1] is target:
             return last[0][2]
         require_target(target, optional=True)
         given, left_out = selected(as_sample(draws), target)
         sample = _with_columns(given, weights, scores, target)
+        if weights is not None:
+            given = replace(given, weights=np.ravel(weights))
         notes: list[str] = [*left_out]
+        step = math.ceil(sample.points.size / most)
+        if step > 1:
+            rows = np.concatenate([rows[::step] for rows in split_chains(sample)[0]])
+            notes.append(f"{len(rows):,} of {len(sample):,} draws were used, every {ordinal(step)} of each chain")
+            sample, given = sample[rows], given[rows]
         if sample.weights is not None:
             faint = (sample.weights > 0.0) & (sample.probabilities < _LEAST_SHARE)
             if faint.any():
@@ -90,10 +107,8 @@ class ScoredSample:
             target.check_once(points.points, values, points.names)
             notes += target.remarks
         assert values is not None  # see _with_columns
-        if weights is not None:
-            given = replace(given, weights=np.ravel(weights))
         found = cls(points, values, limits, tuple(notes), given, Units.of("raw", points), target)
-        if last is not None:
+        if last is not None and step <= 1:
             last[:] = [(draws, target, found)]
         return found
 

@@ -54,7 +54,7 @@ from steinkit.finding import Finding
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
 from steinkit.sample import Integers
-from steinkit.scored_sample import ScoredSample, require_names
+from steinkit.scored_sample import MOST_NUMBERS, ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.text import listed
 from steinkit.units import require_variation
@@ -167,7 +167,7 @@ def verdict(
         require_names(as_sample(draws), target)
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
-    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds, most=MOST_NUMBERS)
     laid_out, names, support = prepared.draws, prepared.points.names, prepared.bounds
     require_variation(prepared.points.points, names)
     units, cautions = prepared.own_units, prepared.standard.cautions

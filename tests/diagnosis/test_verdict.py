@@ -440,3 +440,17 @@ def test_constrained_draws_of_a_target_on_the_real_line():
     found = sk.verdict(1.5 * np.random.default_rng(0).exponential(size=600), bounded)
     assert found.is_biased
     assert not any("positive" in each for each in found.warnings)
+
+
+@pytest.mark.parametrize("measure", [sk.verdict, sk.estimate_bias])
+def test_evenly_spaced_draws_of_each_chain_represent_a_very_large_sample(measure, monkeypatch):
+    """The limit is 5000 numbers. The chains alternate, so every third draw of the sample is not spaced evenly."""
+    monkeypatch.setattr(f"{measure.__module__}.MOST_NUMBERS", 5000)
+    points, weights = normal(5, (6000, 2)), np.linspace(1.0, 2.0, 6000)
+    sample, target = sk.Sample(points, chain=np.arange(6000) % 3), sk.targets.Normal(0.0, dim=2)
+    kept = np.concatenate([np.arange(6000)[k::3][::3] for k in range(3)])
+    found, same = measure(sample, target, weights=weights), measure(sample[kept], target, weights=weights[kept])
+    note = "2,001 of 6,000 draws were used, every 3rd of each chain"
+    assert set(found.warnings) == {*same.warnings, note}
+    for name in ("mean", "mean_bias"):
+        np.testing.assert_array_equal(*(getattr(getattr(each, "bias", each), name) for each in (found, same)))

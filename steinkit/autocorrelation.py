@@ -243,7 +243,7 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
     width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
     sizes = [np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) for values in (z, scores.T)]
     others = np.concatenate([z, np.log(np.array(sizes) + _NEAR)])
-    for rows in blocks(len(first), width, "slow mixing directions were searched for"):
+    for rows in blocks(len(first), width, "searching for slow mixing directions"):
         yield np.concatenate([others, roots[first[rows]] * roots[second[rows]]])
         others = others[:0]
 

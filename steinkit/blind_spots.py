@@ -61,12 +61,12 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
             spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
         x = (points.points[:, j] - units.centre[j]) / units.scale[j]
         if _FAR < spread < np.inf and _has_valley(x, pull, points.weights):
-            found.append(f"{name} ({spread:.3g} times)")
+            found.append(f"{name} ({spread:.3g})")
     if found:
         yield Caution(
-            f"the draws form groups that are far apart in {', '.join(found)}: the standard deviation exceeds the "
-            "length scale of the density by this factor, so tests have little power to detect errors within a group; "
-            "test each group separately, or pass units= with the standard deviations within a group"
+            f"the draws form groups that are far apart in {', '.join(found)} (in parentheses: the ratio of the "
+            "standard deviation to the length scale of the density). Tests have little power to detect errors within a "
+            "group; test each group separately, or pass units= with the standard deviations within a group"
         )
 
 

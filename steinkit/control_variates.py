@@ -174,7 +174,7 @@ def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Inte
     many = for_many(posterior.grad_log_likelihood_many, posterior.grad_log_likelihood)
 
     def gradients(thetas: Floats) -> Floats:
-        require_time("scores were computed")
+        require_time("computing scores")
         return np.asarray(many(thetas, *data), dtype=np.float64)
 
     thetas, middle = np.repeat(points, b, axis=0), np.broadcast_to(centre, (n * b, len(centre)))

@@ -148,7 +148,7 @@ class SolverError(SteinkitError, RuntimeError):
     Examples
     --------
     >>> import steinkit as sk
-    >>> error = sk.SolverError("no certified answer", lower=1.0, upper=2.0)
+    >>> error = sk.SolverError("no certified result", lower=1.0, upper=2.0)
     >>> error.lower, error.upper, error.exit_code
     (1.0, 2.0, 4)
     """
@@ -167,14 +167,14 @@ class TimeLimitError(SolverError):
     Attributes
     ----------
     doing : str
-        Description of the unfinished work, as a clause in the past tense.
+        Description of the unfinished work, such as "solving the programs".
     lower, upper : float
         Best proved bounds, or 0 and infinity if no bounds were found.
 
     Examples
     --------
     >>> import steinkit as sk
-    >>> error = sk.TimeLimitError("the programs were solved")
+    >>> error = sk.TimeLimitError("solving the programs")
     >>> error.lower, error.upper, error.within(1.0, 2.0).upper
     (0.0, inf, 2.0)
     """
@@ -182,7 +182,7 @@ class TimeLimitError(SolverError):
     def __init__(self, doing: str, lower: float = 0.0, upper: float = math.inf) -> None:
         known = f"; the value lies in [{lower:.6g}, {upper:.6g}]" if upper < math.inf else ""
         super().__init__(
-            f"no certified answer: time ran out while {doing}{known}. Increase max_seconds (--max-seconds) or thin the "
+            f"no certified result: time ran out while {doing}{known}. Increase max_seconds (--max-seconds) or thin the "
             "sample",
             lower,
             upper,
@@ -243,7 +243,7 @@ class CrossedBracketError(SteinkitError, RuntimeError):
         """Return the message and instructions for reporting the bug."""
         where = "the instance could not be saved" if self.instance is None else f"attach {self.instance}"
         return _shown(
-            f"no answer: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a bug in "
+            f"no result: the lower bound {self.lower!r} exceeds the upper bound {self.upper!r}. This is a bug in "
             f"steinkit, not a problem with the sample; please report it ({where}, an NPZ file that contains the draws)"
         )
 

@@ -221,7 +221,7 @@ class Reference(Brief):
         if n == 1:
             return message
         rank = self.rank(lower, upper)
-        chance = f"; by chance, one exact sample in {n + 1} has the largest value" if rank == _LARGEST else ""
+        chance = f"; an exact sample would be the largest with probability 1/{n + 1}" if rank == _LARGEST else ""
         times = f", {ratio(value / self.median)} times the median" if self.median > 0.0 else ""
         end = f"{chance}{caution if rank == _SMALLEST else ''}"
         return f"{message} The value of this sample is {rank} of all {n + 1}{times}{end}."

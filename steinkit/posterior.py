@@ -425,7 +425,7 @@ def for_many(many: LikelihoodTerm | None, single: LikelihoodTerm) -> LikelihoodT
 def _one_by_one(single: LikelihoodTerm, thetas: Floats, *batches: Array) -> Floats:
     found = []
     for theta, *batch in zip(thetas, *batches, strict=True):
-        require_time("the likelihood was computed")
+        require_time("computing the likelihood")
         found.append(single(theta, *batch))
     return np.array(found, dtype=np.float64)
 

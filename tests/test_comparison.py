@@ -82,7 +82,7 @@ class TestCompare:
 
         def sometimes(sample, *args, **kwargs):
             if sample.points[0, 0] > 50.0:
-                raise SolverError("no certified answer", 1.0, 2.0)
+                raise SolverError("no certified result", 1.0, 2.0)
             return compute(sample, *args, **kwargs)
 
         monkeypatch.setattr("steinkit.discrepancy.graph.discrepancy.graph_stein_discrepancy", sometimes)

@@ -153,7 +153,7 @@ class TestReports:
 
         def sometimes(sample, *args, **kwargs):
             if len(sample) == 20:
-                raise SolverError("no certified answer", 1.0, 2.0)
+                raise SolverError("no certified result", 1.0, 2.0)
             return compute(sample, *args, **kwargs)
 
         monkeypatch.setattr("steinkit.discrepancy.graph.discrepancy.graph_stein_discrepancy", sometimes)
@@ -161,7 +161,7 @@ class TestReports:
         assert np.isnan(found.values).tolist() == [False, True, False, False, False]
         assert (found.lower[1], found.upper[1]) == (1.0, 2.0)
         assert found.tail.tolist() == [False, False, True, True, True]
-        assert "n = 20: no certified answer" in found.warnings
+        assert "n = 20: no certified result" in found.warnings
         assert found.to_dict()["values"][1] is None
         assert "undefined" in found.summary()
 

@@ -100,7 +100,7 @@ def test_floating_point_warnings_are_silent():
 
 def test_deadlines_and_timeouts_are_raised():
     def slow(x):
-        require_time("it was tested")
+        require_time("testing it")
         return -x[:, 0]
 
     target = sk.Target(np.negative, log_density=slow, dim=2)

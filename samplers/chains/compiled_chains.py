@@ -86,7 +86,7 @@ class CompiledChains(ABC):
         total = None if steps == sys.maxsize else self.options.chains * steps
         shown = progress_bar("sampling", total, shown=self.options.progress, unit=" steps")
         with stop_signal() as self.stop, shown as self.bar:
-            interruptible(partial(self._run_all, states), self.stop, "chains were run")
+            interruptible(partial(self._run_all, states), self.stop, "running chains")
 
     def _run_all(self, states: Floats) -> None:
         longest = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // states.shape[1]))

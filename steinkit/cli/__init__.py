@@ -35,7 +35,7 @@ EXIT_CODES = {
 """Meanings of the exit codes, as shown by ``steinkit --help``."""
 
 _COMMANDS = {
-    "verdict": ("score", "Test whether draws come from the target; estimate their bias."),
+    "verdict": ("score", "Test whether draws come from a target, and estimate their bias."),
     "repair": ("draws", "Correct biased draws by reweighting or a short exact run."),
     "score": ("score", "Compute the verdict and certified discrepancies of a sample."),
     "compare": ("compare", "Rank several samples of the same target."),

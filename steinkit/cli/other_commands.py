@@ -21,7 +21,7 @@ from steinkit.text import one_line
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...", type=click.Path())
 @option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="HTML file to write.")
 @option("--title", metavar="TEXT", help="Title of the page.")
-@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, for plots of the draws; the file is run.")
+@option("--target", metavar="PATH.PY:ATTRIBUTE", help="Your own target, for plots of the draws (executes the file).")
 def report(results: tuple[str, ...], output: str, title: str | None, target: str | None) -> None:
     """Write an HTML page about one or more results.
 

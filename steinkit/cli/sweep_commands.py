@@ -31,7 +31,7 @@ _file = option("-o", "--output", required=True, metavar="FILE", help="SQLite fil
         "--budgets",
         type=shared.Parsed(lambda text: [*map(int, text.split(","))], "whole numbers such as 10000,100000"),
         metavar="N,N...",
-        show_default="those of the file",
+        show_default="those in the file",
         help="Compare the settings at these budgets.",
     ),
     _jobs,

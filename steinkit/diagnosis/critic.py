@@ -81,7 +81,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
         points, drift, spread = standardised(draws, units, bounds)
         spread = np.ones_like(points) if spread is None else spread
         for fitted, tested in (draws.halves, draws.halves[::-1]):
-            require_time("the critic was fitted")
+            require_time("fitting the critic")
             fields = _Fields.of(points, drift, spread, fitted)
             rows, weights = _critic(fields.values(pairs, fitted), max(1, n // _DRAWS_PER_FIELD))
             kinds, positions = np.unique(rows // dim, return_inverse=True)

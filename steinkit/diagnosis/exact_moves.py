@@ -160,7 +160,7 @@ class Hamiltonian:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("the draws were moved")
+        require_time("moving the draws")
         points, lost = state.points, np.zeros(len(state.points), dtype=np.bool_)
         momentum = self._rng.standard_normal(points.shape)
         energy = _half_squares(momentum)
@@ -209,7 +209,7 @@ class RandomScale:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("the draws were moved")
+        require_time("moving the draws")
         n, rng = len(state.points), self._rng
         length = np.exp(rng.uniform(math.log(_SCALES[0]), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
         points = state.points + length[:, None] * self._directions[rng.integers(len(self._directions), size=n)]
@@ -295,7 +295,7 @@ class GroupScale:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("the draws were moved")
+        require_time("moving the draws")
         n, rng = len(state.points), self._rng
         group = self._groups[rng.integers(len(self._groups))]
         step = group.spread * np.exp(rng.uniform(math.log(0.1), math.log(_SCALES[1]), n)) * rng.standard_normal(n)

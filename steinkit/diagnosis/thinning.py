@@ -128,7 +128,7 @@ def thin(
         prepared, chosen, weights = _sparse_weights(given, int(m))
     else:
         prepared = given.in_units(units)
-        require_time("draws were selected")
+        require_time("selecting draws")
         chosen = greedy_selection(prepared, int(m), kernel, moment_weight)
     sample = prepared.given
     if sample.draw is None:
@@ -146,10 +146,10 @@ def _sparse_weights(given: ScoredSample, m: int) -> tuple[ScoredSample, Integers
         settings = Settings(_TOLERANCE, deadline(), interrupted=stop)
         program = weights_program(prepared, inner, "slices", SteinFactors(), settings)
         while True:
-            weights = interruptible(partial(program.solve, settings), stop, "draws were selected").weights
+            weights = interruptible(partial(program.solve, settings), stop, "selecting draws").weights
             if len(rows) <= m:
                 break
-            require_time("draws were selected")
+            require_time("selecting draws")
             kept = np.sort(np.argsort(-weights, kind="stable")[: max(m, len(rows) // 2)])
             rows, program = rows[kept], program.at(kept)
     order = np.argsort(prepared.points.first[rows])

@@ -67,7 +67,8 @@ _EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0
 
 _EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
 _NO_RUN = (
-    "the verdict omitted the short exact run because the log density is slow to evaluate; `estimate_bias` performs it"
+    "the verdict omitted the short exact run because the log density is slow to evaluate; to perform the run, call "
+    "`estimate_bias`"
 )
 _MOST_ANALYSES = 1_000_000
 _NAMED = 0.05  # largest p-value at which a single finding is reported
@@ -173,7 +174,7 @@ def verdict(
     units, cautions = prepared.own_units, prepared.standard.cautions
     moments, bounded, sliced, standardised, effective, p_values = _score_tests(prepared)
     kernel, kernel_notes = kernel_evidence(prepared, rng)
-    require_time("the sample was judged")
+    require_time("testing the sample")
     modes, no_modes = _modes(prepared, rng)
     invariance = None if target is None else _invariance(prepared, rng)
     has_edge = invariance is not None and invariance.has_edge
@@ -411,7 +412,7 @@ def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
         with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
             return invariance_of(prepared, rng)
     except TimeLimitError:
-        require_time("the sample was judged")
+        require_time("testing the sample")
         return replace(
             untested(prepared, "evaluating the density takes too long for the time limit", rng), is_slow=True
         )

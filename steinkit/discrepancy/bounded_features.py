@@ -64,7 +64,7 @@ _MOST_BLOCKS = 4  # number of extra blocks of features after those that may have
 _MOST_KEPT = 16
 _HALF = 0.5 * (1.0 - 1e-12)  # half of the weight, up to rounding errors
 _TOGETHER = 1 << 13  # number of draws that are combined at once
-_DOING = "bounded moments were computed"
+_DOING = "computing bounded moments"
 _VALUES = 1 << 22  # maximum number of values per batch when autocorrelation times are computed
 
 
@@ -302,7 +302,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
     products = np.zeros((len(batches), len(batches)))
     with one_thread_in_libraries():
         width = max(1, _BLOCK_FLOATS // (len(batches) * dim))
-        for some in blocks(dim, width, "the dependence of all pairs was tested"):
+        for some in blocks(dim, width, "testing the dependence of all pairs"):
             means = np.stack([centred[rows].T @ scores[rows, some] for _, _, rows in batches])
             means /= np.array([len(rows) for _, _, rows in batches])[:, None, None]
             columns = np.arange(dim)[some]

@@ -194,7 +194,7 @@ def refuse_wide(result: Bracketed, message: str, remedy: str) -> None:
     """Raise SolverError if the bracket is wider than `WIDEST_BRACKET`."""
     if result.gap > WIDEST_BRACKET:
         raise SolverError(
-            f"no certified answer: {message}; brackets wider than {WIDEST_BRACKET:.0%} are not accepted. {remedy}",
+            f"no certified result: {message}; brackets wider than {WIDEST_BRACKET:.0%} are not accepted. {remedy}",
             result.lower,
             result.upper,
         )

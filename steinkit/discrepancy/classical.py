@@ -193,9 +193,9 @@ def classical_stein_discrepancy(
         bounds=(low, high),
     )
     scored = time.perf_counter()
-    require_time("the program was set up")
-    answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "the program was solved")
-    require_time("the program was solved")
+    require_time("setting up the program")
+    answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "solving the program")
+    require_time("solving the program")
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
         lower, upper, value, slope = prove(program, answer)

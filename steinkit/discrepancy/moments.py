@@ -705,7 +705,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
         progress_bar("moments", len(skewed)) as bar,
     ):
         for values in moments.feature_values():
-            require_time("moments were computed")
+            require_time("computing moments")
             centre = values @ draws.shares
             values -= centre[:, None]
             rounding = _ROUNDING * np.abs(centre)

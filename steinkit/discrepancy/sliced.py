@@ -134,7 +134,7 @@ def solve_slice(
     stein_factors : tuple of three floats
     tolerance : float
     """
-    require_time("slices were solved")
+    require_time("solving slices")
     along, pulls = finite_projection(direction, points, scores)
     u, (mass, _), pull = merged(along, pulls, weights)
     value, slope, _ = stein_factors

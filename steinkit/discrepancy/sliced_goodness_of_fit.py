@@ -123,7 +123,7 @@ def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], setti
     """
     from steinkit.discrepancy.graph.solvers import chain
 
-    require_time("slices were solved")
+    require_time("solving slices")
     data = [half.along(direction) for direction in directions]
     programs = [
         SteinProgram(u[:, None], pull[:, None], weights, unjoined(len(u)), bounds=limits, weights_low=low)
@@ -136,7 +136,7 @@ def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], setti
             ends = (-np.inf, np.inf) if limits is None else tuple(limits[0].tolist())
             learned.append(Slice(direction, lower, upper, u, phi, slope[:, 0], ends))
             continue
-        settings.interrupted.require("slices were solved")
+        settings.interrupted.require("solving slices")
         with small_work(math.inf):
             learned.append(solve_slice(
                 direction, half.points, half.scores, (half.share, np.zeros_like(half.share)),
@@ -334,7 +334,7 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
     small = small_work(_INTERPRETED * slices * len(points))
     with bar, small, one_thread_in_libraries(), announced_compilation(), stop_signal() as stop:
         settings = Settings(TOLERANCE, deadline=deadline(), interrupted=stop)
-        return interruptible(partial(values, settings), stop, "slices were solved")
+        return interruptible(partial(values, settings), stop, "solving slices")
 
 
 def _together(bounds: Sequence[Floats | None], draws: int) -> Iterator[list[int]]:

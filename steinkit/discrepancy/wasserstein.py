@@ -281,7 +281,7 @@ def _crossings(target: Target, x: Floats, cdf: Floats, levels: Floats) -> Floats
     ends_below, begins_above = cdf[1:] <= levels, cdf[:-1] >= levels
     low[ends_below], high[begins_above] = high[ends_below], low[begins_above]
     for _ in range(_HALVINGS):
-        require_time("the cdf was evaluated")
+        require_time("evaluating the cdf")
         middle = 0.5 * low + 0.5 * high
         if not ((low < middle) & (middle < high)).any():
             break

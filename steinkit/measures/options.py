@@ -156,7 +156,7 @@ _SHARED = {
         help="Bounds on g and its derivatives",
     ),
     "operator": Option(
-        read=str, may_be_object=True, metavar="PATH.PY:NAME", help="RiemannianLangevin instance; the file is run"
+        read=str, may_be_object=True, metavar="PATH.PY:NAME", help="RiemannianLangevin instance (executes the file)"
     ),
     "units": Option(
         read=lambda text: read_units(text),

@@ -115,7 +115,7 @@ def require_time(doing: str) -> None:
     Parameters
     ----------
     doing : str
-        The next task, as a clause in the past tense, for the message.
+        Description of the next task for the message, such as "solving the programs".
 
     Raises
     ------
@@ -249,7 +249,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
         Function that checks the event from time to time.
     interrupted : threading.Event
     doing : str
-        The work, as a clause in the past tense, for the message of a `TimeLimitError`.
+        Description of the work for the message of a `TimeLimitError`, such as "solving the programs".
     has_clock : bool, default True
         True if the work observes the deadline. Otherwise, it is abandoned at the deadline.
 

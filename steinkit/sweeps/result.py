@@ -279,7 +279,7 @@ class SweepResult(_Chosen):
                 f"{text.count(len(each.seeds), 'cell')} with {text.setting_label(each.settings)} ({each.reason})"
                 for each in self.failures
             ]
-            failed = f"{self.failed} of {text.count(self.cells, 'cell')} failed and are assigned the worst value"
+            failed = f"{self.failed} of {text.count(self.cells, 'cell')} failed and were assigned the worst value"
             found.append(Statement("limits", "Did any cells fail?", f"{failed}: {text.listed(cells)}."))
         if self.racing is not None:
             lines = [f"With racing, {self.cells} of the {self.full} cells in the full sweep were run."]

@@ -90,7 +90,7 @@ def choice_headline(choice: Choice) -> str:
     """State the choice in one sentence."""
     best, by, settings = setting_label(choice.best), find_measure(choice.measure).title, len(choice.rows)
     if settings == 1:
-        return sentence(f"{best}, the only setting, has median {by} {compact(choice.median)}")
+        return sentence(f"{best}, the only setting, has a median {by} of {compact(choice.median)}")
     tied = "without ties"
     if choice.ties:
         ties = listed([setting_label(tie) for tie in choice.ties], most=2, of="more settings")

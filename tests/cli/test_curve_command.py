@@ -69,7 +69,7 @@ def test_wrong_usage(steinkit, run, arguments, message):
 
 def test_no_certified_answer_at_any_size(steinkit, run, monkeypatch):
     def never(*args, **kwargs):
-        raise SolverError("no certified answer", 1.0, 2.0)
+        raise SolverError("no certified result", 1.0, 2.0)
 
     monkeypatch.setattr("steinkit.curves.take_measure", never)
     outcome = steinkit("curve", run(1), "--target", "normal", "--n", "10,20", "--json")

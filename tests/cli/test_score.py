@@ -213,7 +213,7 @@ class TestReference:
 
     def test_a_failed_reference_is_a_warning(self, steinkit, sample_file, monkeypatch):
         def fails(*args, **kwargs):
-            raise SolverError("no certified answer: time ran out", 0.0, 1.0)
+            raise SolverError("no certified result: time ran out", 0.0, 1.0)
 
         monkeypatch.setattr("steinkit.discrepancy.reference.reference_discrepancy", fails)
         outcome = steinkit("score", sample_file, "--target", "normal", "--json")

@@ -133,7 +133,7 @@ def test_exceptions_and_time_limits_are_reasons_of_failed_cells():
     result = small(target, raising, measures=("ess", "graph"), **given)
     reasons = [r.reason for r in result.records]
     assert reasons[1:] == ["ZeroDivisionError: one over zero", "SystemExit: gone"]
-    assert reasons[0].startswith("graph: no certified answer")
+    assert reasons[0].startswith("graph: no certified result")
     assert (set(result.records[0].measures), set(result.criteria)) == ({"ess"}, {"ess"})
     assert any("measure graph" in note for note in result.warnings)
 

@@ -164,9 +164,9 @@ def bias_of(
     target = prepared.target
     can_run = target is not None and target.has_log_density
     with one_thread_in_libraries():
-        require_time("biases were estimated")
+        require_time("estimating biases")
         quantities = Quantities.of(prepared, functions)
-        require_time("biases were estimated")
+        require_time("estimating biases")
         found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()

@@ -169,7 +169,7 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
     """Split draws at valleys and gaps, and return the row indices of each group."""
     pending, found = [np.arange(len(draws.points))], list[Integers]()
     while pending:
-        require_time("modes were identified")
+        require_time("identifying modes")
         rows = pending.pop()
         whole = len(rows) < 2 * _FEWEST_DRAWS or len(pending) + len(found) + 2 > _MOST_MODES
         beyond = None

@@ -125,14 +125,14 @@ class ModeWeights(Result):
     def clause(self) -> str:
         """Text fragment that lists the mode weights in the draws and under the target.
 
-        An example is "mode weights 71.8:28.2% in the draws, 50.1:49.9 ± 0.7% in the target".
+        An example is "mode weights 71.8:28.2% in the draws, 50.1:49.9 ± 0.7% under the target".
         """
         margin = 100.0 * max(_FINEST_SHARE, float(self.margins.max()))
         digits = 0 if margin >= 2.0 else 1 if margin >= 0.2 else 2
         draws, target = (
             ":".join(f"{100.0 * each:.{digits}f}" for each in of) for of in (self.draws_shares, self.shares)
         )
-        return f"mode weights {draws}% in the draws, {target} ± {margin:.{digits}f}% in the target"
+        return f"mode weights {draws}% in the draws, {target} ± {margin:.{digits}f}% under the target"
 
     @property
     def sentence(self) -> str:

@@ -326,7 +326,7 @@ def optimal_weights(
         program = weights_program(standard, inner, kind, factors, settings)
         program = replace(program, most=most)
         before = program.bracket(points.weights, width)
-        found = interruptible(lambda: program.solve(settings), stop, "the weights were computed")
+        found = interruptible(lambda: program.solve(settings), stop, "computing the weights")
     shares = (found.weights / points.counts)[points.inverse]
     result = OptimalWeights(
         sample=sample.with_columns(weights=shares),

@@ -172,7 +172,7 @@ class Operand:
 
     def blocks(self, rows: Integers, width: int) -> Iterator[Integers]:
         """Split rows of `width` features into blocks of at most 2^21 values."""
-        return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "biases were estimated"))
+        return (rows[some] for some in blocks(len(rows), max(1, _VALUES // width), "estimating biases"))
 
     def covariances(self, rows: Integers, width: int, columns: Callable[[Integers], Floats]) -> tuple[Floats, Floats]:
         """Return weighted column means (..., k) and covariances (..., k, k)."""
@@ -504,7 +504,7 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     multipliers = np.zeros(features.shape[1])
     value = objective(multipliers)
     for _ in range(_STEPS):
-        require_time("weights were computed")
+        require_time("computing weights")
         weights = _tilted(start + scaled @ multipliers)
         mean = weights @ scaled
         gradient = mean + _WEIGHTS_RIDGE * multipliers

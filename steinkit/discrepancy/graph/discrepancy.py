@@ -177,13 +177,13 @@ def graph_stein_discrepancy(
             network, stretch = graph_on(sample.points, graph, dilation, settings)
             program = replace(program, graph=network)
             spanned = time.perf_counter()
-            deadlines.require_time("the programs were set up")
+            deadlines.require_time("setting up the programs")
             with instance_kept(**program.arrays):
                 chosen.require_suitable(program)
                 written = time.perf_counter()
                 answers = Answers(program)
                 solving = partial(solve_in_portions, chosen, program, settings, answers)
-                deadlines.interruptible(solving, stop, "the programs were solved")
+                deadlines.interruptible(solving, stop, "solving the programs")
         except TimeLimitError as error:
             known = Answers(program) if answers is None else answers
             raise error.within(*sum_of_brackets(known.lower, known.upper)) from None

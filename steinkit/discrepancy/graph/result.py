@@ -180,7 +180,7 @@ class GraphSteinDiscrepancy(Measured):
         return (
             f"the discrepancy is saturated: it reaches {self.saturation:.0%} of its ceiling, and exact draws "
             f"({count(n, 'point')} in {count(dim, 'dimension')}) reach about {expected_saturation(near, dim):.0%}. "
-            "Samples that are too narrow may then have a smaller discrepancy than exact draws, and samples are not "
+            "Samples that are too narrow may then have a smaller discrepancy than exact draws, so samples are not "
             f"ranked; use {' or '.join(remedies)}"
         )
 

@@ -412,7 +412,7 @@ def _sign_sums(
     sums = np.empty((n_bootstrap, n_points), dtype=np.float32)  # integers, which are exact in single precision
     for first in range(0, n_bootstrap, _REPLICATES):
         last = min(first + _REPLICATES, n_bootstrap)
-        require_time("signs were drawn")
+        require_time("drawing signs")
         flipped = rng.random((last - first, len(whole))) < flips
         signs = 1.0 - 2.0 * np.logical_xor.accumulate(flipped, axis=1).astype(np.float32)
         signs = signs[:, grouped]

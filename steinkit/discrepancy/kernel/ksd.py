@@ -380,7 +380,7 @@ def _greedy(stein: SteinKernel, moments: Floats, m: int) -> Integers:
                     np.add(gain, moments[:, chosen[place]] @ moments, out=gain)
             yield
 
-    run_pieces(choose, doing="draws were selected")
+    run_pieces(choose, doing="selecting draws")
     if not np.isfinite(gain).all():
         raise InputError("the Stein kernel overflows: rescale draws and scores")
     return chosen

@@ -124,7 +124,7 @@ def run_pieces(
     pieces: int = 1,
     threads: int = 1,
     *,
-    doing: str = "pairs of draws were evaluated",
+    doing: str = "evaluating pairs of draws",
 ) -> None:
     """Run pieces of compiled work in threads.
 

@@ -252,7 +252,7 @@ def test_error_carries_the_bracket(monkeypatch):
     points = np.random.default_rng(0).standard_normal((40, 2))
     honest = scored(points)
     monkeypatch.setattr("steinkit.discrepancy.bracket.WIDEST_BRACKET", 1e-15)
-    with pytest.raises(sk.SolverError, match="no certified answer") as caught:
+    with pytest.raises(sk.SolverError, match="no certified result") as caught:
         scored(points, tolerance=1e-15)
     assert caught.value.lower <= honest.upper
     assert caught.value.upper >= honest.lower

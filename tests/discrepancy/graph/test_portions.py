@@ -93,7 +93,7 @@ def test_time_limit_keeps_trivial_brackets():
     def slow(program, settings, coordinates):
         asked.append(list(coordinates))
         if len(asked) > 1:
-            raise TimeLimitError("the programs were solved")
+            raise TimeLimitError("solving the programs")
         return solver(program, settings, coordinates)
 
     answers = Answers(program)

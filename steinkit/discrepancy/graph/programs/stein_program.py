@@ -164,7 +164,7 @@ class SteinProgram:
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
         """Matrix A and radii r of the edge rows, which are shared by all coordinates."""
-        require_time("the programs were set up")
+        require_time("setting up the programs")
         c = self.factors
         if self.is_loose:
             return Rows(2 * self.n_points).assemble()
@@ -326,7 +326,7 @@ class Rows:
 
         Each term contains the columns and the coefficients of one entry per row.
         """
-        require_time("the programs were set up")
+        require_time("setting up the programs")
         columns = np.column_stack([column for column, _ in terms])
         values = np.column_stack([np.broadcast_to(coefficients, len(radii)) for _, coefficients in terms])
         starts = np.arange(0, columns.size + 1, len(terms))

@@ -91,7 +91,7 @@ def _run(
         data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
         with time_limit(left):
             solving = partial(chain.solve_via_data, problem, data, solver_opts=options)
-            solution = interruptible(solving, Event(), f"{solver} was solving")
+            solution = interruptible(solving, Event(), f"running {solver}")
         problem.unpack_results(solution, chain, inverse)
     except TimeLimitError:
         notes.append(f"{solver} exceeded its time limit")

@@ -192,9 +192,9 @@ def join_all_pairs(points: Floats) -> Graph:
             "use greedy_spanner, which has a few edges per point"
         )
     edges = np.column_stack(np.triu_indices(n, k=1))
-    require_time("all pairs were joined")
+    require_time("joining all pairs")
     lengths = edge_lengths(points, edges)
-    require_time("all pairs were joined")
+    require_time("joining all pairs")
     return Graph(n, edges, lengths)
 
 

@@ -98,7 +98,7 @@ _POINTS_PER_BLOCK = 750  # minimum number of points per part; blocks should cont
 # Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a
 # dilation below t.
 _CLUSTER_RADIUS = 0.4
-_DOING = "the spanner was built"
+_DOING = "building the spanner"
 
 
 @within_time

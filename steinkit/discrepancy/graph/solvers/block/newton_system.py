@@ -231,7 +231,7 @@ def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
 
     The columns belong to the points 0, ..., n - 1, 0, ..., n - 1, ...
     """
-    require_time("the rows of the programs were analyzed")
+    require_time("analyzing the rows of the programs")
     n_columns = matrix.shape[1]
     given, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     block = n_columns // n_points
@@ -269,7 +269,7 @@ def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Inte
     """Return the positions in the factor where products of two entries are added."""
     parts = [
         kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
-        for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "the rows of the programs were analyzed")
+        for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "analyzing the rows of the programs")
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
 

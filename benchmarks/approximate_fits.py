@@ -48,7 +48,7 @@ LARGE = 0.1  # sd beyond the margin
 FEWEST = 10  # quantities of a target that must reach LEAST
 COVERED, SDS_COVERED, LEAST, RELIABLE, LARGE_SHARE = 0.95, 0.93, 0.85, 0.5, 1 / 200
 TRUTH = "approximate_fits_truth"
-PRECISION = 0.01  # sds: largest allowed error of a truth
+PRECISION = 0.01  # largest allowed standard error of a true value, in sds
 
 
 @dataclass(frozen=True, eq=False)

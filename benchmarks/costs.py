@@ -62,7 +62,7 @@ def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
 
 
 def peak_megabytes() -> float:
-    """Return the peak of this process' resident memory.
+    """Return the peak resident memory of this process.
 
     The value is from the record of Linux if available, because `getrusage` may report the peak of the parent process.
     """

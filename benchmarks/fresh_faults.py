@@ -210,7 +210,7 @@ def one_light(rng: Rng) -> Fault:
 
 
 def stuck(rng: Rng) -> Fault:
-    """Let a chain stand for a tenth of its length, at a point somewhat far out."""
+    """Hold a chain at a point in the tails for a tenth of its length."""
     x = slow(rng.standard_normal((1000, 5)))
     x[400:500] = 1.4 * x[400]
     return Fault(x, normal(5))
@@ -253,7 +253,7 @@ def counted_twice(rng: Rng, dim: int = 8) -> Fault:
 
 
 def rounded(rng: Rng) -> Fault:
-    """Store one coordinate in whole sds."""
+    """Round one coordinate to multiples of its sd."""
     (j,) = pick(rng, 5)
     x = slow(rng.standard_normal((1000, 5)))
     x[:, j] = np.round(x[:, j])
@@ -269,7 +269,7 @@ def spread_by_sign(rng: Rng) -> Fault:
 
 
 def other_copula(rng: Rng) -> Fault:
-    """Join right marginals by the copula of a t distribution of 4 df."""
+    """Combine correct marginals with the copula of a t distribution with 4 df."""
     matrix = np.array([[1.0, 0.5], [0.5, 1.0]])
     x = sk.targets.StudentT(4.0, scale_matrix=matrix).sample(1000, rng)
     return Fault(ndtri(stdtr(4.0, x)), centred(matrix))

@@ -2,7 +2,7 @@
 
 Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the command or one of its workers receives KILL,
 TERM or INT. The sweep is then resumed from its file. Every cell of the file must remain unchanged, and all cells must
-be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which is control-C),
+be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which Ctrl-C sends),
 or within half of that in processor time if the machine is busy. Five seconds later, none of its processes may remain.
 Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report it, lose no finished
 cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to the
@@ -66,8 +66,8 @@ CASES = tuple(
     )
 )
 END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
-BOUND = ("setpriv", "--bounding-set", "-dac_override")  # permissions bind the root user then, too
-LONG = 600.0  # seconds after which a sweep hangs, on a machine however busy
+BOUND = ("setpriv", "--bounding-set", "-dac_override")  # makes permissions apply to the root user
+LONG = 600.0  # seconds after which a sweep counts as hanging, even on a busy machine
 WORKER = "popen_loky"  # part of a worker's command
 
 
@@ -239,7 +239,7 @@ def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals,
     """
     while process.poll() is None:
         if victim == "parent":
-            # control-C reaches every process of a terminal
+            # Ctrl-C reaches every process of a terminal
             os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
             return True
         workers = [each for each, command in processes(sweep.mark).items() if WORKER in command]

@@ -180,7 +180,7 @@ KNOWN = {
     "three signs": Entry("x1 x2 x3 > 0, pairs independent, d = 5", partial(signs, dim=5)),
     "three signs, d = 10": Entry("x1 x2 x3 > 0, pairs independent, d = 10", partial(signs, dim=10)),
     "bimodal one of 5": Entry("one coordinate +-.8 + .6 z, d = 5", bimodal),
-    "skewed one of 5": Entry("one coordinate a gamma of shape 8, standardised, d = 5", partial(skewed, dim=5)),
+    "skewed one of 5": Entry("one coordinate a gamma of shape 8, standardized, d = 5", partial(skewed, dim=5)),
     "skewed two of 5": Entry("two coordinates gammas of shape 8, d = 5", partial(skewed, dim=5, count=2)),
     "skewed one of 20": Entry("one coordinate a gamma of shape 8, d = 20", partial(skewed, dim=20)),
     "missing mode": Entry(

@@ -124,7 +124,7 @@ def kernel_discrepancy(n: int) -> Measured:
     Per coordinate, a pair requires 8 operations: r = x - y, u += r r, slope += r (b - b'), inner += b b'. Per pair,
     another 19 operations are required, with a root and three divisions: 9 for the kernel, 6 to combine the terms, and 4
     for the two weighted sums. These operations are neither fused nor reordered, because the bracket accounts for their
-    rounding errors. At most half of the rate of BLAS is therefore possible.
+    rounding errors. The rate is therefore at most half of that of BLAS.
     """
     dim = 10
     draws, target = normal(n, dim)

@@ -17,7 +17,7 @@ of one, and all solvers. The oracle is in `tests/support`.
     python benchmarks/torture.py --save DIR ...      save samples that are wrong, crashed or hung
     python benchmarks/torture.py --replay FILE       repeat a saved sample
 
-The exit code is 1 if any sample is wrong, crashed, hung or unjudged.
+The exit code is 1 if any sample has an incorrect bracket, crashes, hangs or is not checked.
 """
 
 from __future__ import annotations

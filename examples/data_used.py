@@ -98,12 +98,12 @@ def plot(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     tail, growth = figure.subplots(1, 2)
     for number, (name, batches) in enumerate(read.items()):
-        colour, marker, dashes = look(number)
+        color, marker, dashes = look(number)
         ordered = np.sort(batches[-1])
         tail_probability = 1.0 - np.arange(len(ordered)) / len(ordered)
-        tail.step(ordered, tail_probability, where="post", color=colour, linestyle=dashes)
+        tail.step(ordered, tail_probability, where="post", color=color, linestyle=dashes)
         means = [batch.mean() for batch in batches]
-        growth.plot(sizes, means, color=colour, marker=marker, linestyle=dashes, label=name)
+        growth.plot(sizes, means, color=color, marker=marker, linestyle=dashes, label=name)
     tail.set(xscale="log", yscale="log", xlabel="data points read", ylabel="fraction of decisions that read more")
     tail.set_title(f"one decision, N = {sizes[-1]:,}", fontsize=10)
     growth.plot(sizes, sizes, ":", color="0.3", label="all data")

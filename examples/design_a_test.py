@@ -50,7 +50,7 @@ FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 COARSE = 0.3  # an epsilon with a visible effect on acceptance probabilities
 TARGETS = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08)
 RUN = {"draws": 100, "burn_in": 100, "thin": 5, "start": [0.0, 1.0]}
-QUANTITIES = {"error": "probability of a wrong decision", "data_use": "fraction of the data read"}
+QUANTITIES = {"error": "probability of an incorrect decision", "data_use": "fraction of the data read"}
 WORST = {"color": "0.35", "linestyle": "--", "linewidth": 1.0}
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
@@ -154,7 +154,6 @@ def plot(
     for k, (quantity, ax) in enumerate(zip(("error", "data_use"), axes[0], strict=True)):
         dots = {epsilon: (MEANS, *results[k]) for epsilon, results in simulated.items()}
         characteristic_curves(ax, quantity, dots)
-        ax.set_title("random walk (lines), tests on data (marks)", fontsize=10)
         design_comparison(axes[2, k], quantity, targets, found)
         axes[2, k].set_title("designs on new moves", fontsize=10)
     worst = float(operating_characteristics(0.0, first_fraction=FRACTION, epsilon=COARSE).error)
@@ -178,7 +177,9 @@ def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[
         at, values, deviations = simulated[epsilon]
         bars = 2.0 * np.asarray(deviations)
         ax.errorbar(at, values, yerr=bars, fmt=marker, markersize=4, color=color, capsize=2)
-    ax.set(xlabel="standardised mean", ylabel=QUANTITIES[quantity], xlim=(-0.08, 4.0))
+    ax.plot([], [], color="0.4", label="random walk")
+    ax.errorbar([], [], yerr=[], fmt="o", markersize=4, color="0.4", capsize=2, label="tests on data")
+    ax.set(xlabel="standardized mean", ylabel=QUANTITIES[quantity], xlim=(-0.08, 4.0))
     ax.set_ylim(bottom=0.0)
     ax.legend(fontsize=9)
 

@@ -110,8 +110,8 @@ def plot(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
     (conditional, key), (by_terms, by_time) = figure.subplots(2, 2)
     shades = colormaps["YlOrBr"](np.linspace(0.35, 1.0, len(outcomes) - 1))
-    for outcome, colour, marker in zip(outcomes, ["black", *shades], "os^Dv<>", strict=True):
-        style = {"color": colour, "marker": marker, "ms": 4.0, "lw": 1.2, "label": outcome.label}
+    for outcome, color, marker in zip(outcomes, ["black", *shades], "os^Dv<>", strict=True):
+        style = {"color": color, "marker": marker, "ms": 4.0, "lw": 1.2, "label": outcome.label}
         p = outcome.updates.probability
         conditional.plot(p, outcome.updates.share - p, **style)
         by_terms.plot(budgets, outcome.errors, **style)

@@ -117,8 +117,8 @@ def plot(results: dict[str, VariableSelection], budgets: np.ndarray, risks: dict
     numbers, width = np.arange(1, len(COEFFICIENTS) + 1), 0.8 / len(results)
     for k, (name, found) in enumerate(results.items()):
         positions = numbers + (k - (len(results) - 1) / 2) * width
-        colour = look(k - 1).color if name in risks else "0.92"
-        above.bar(positions, found.inclusion, width, color=colour, edgecolor="0.2", linewidth=0.4, label=name)
+        color = look(k - 1).color if name in risks else "0.92"
+        above.bar(positions, found.inclusion, width, color=color, edgecolor="0.2", linewidth=0.4, label=name)
         above.errorbar(positions, found.inclusion, inclusion_error(found), fmt="none", ecolor="black", elinewidth=0.7)
     above.set(xlabel="feature (1 to 6 have a coefficient)", ylabel="probability of being in the model", xticks=numbers)
     above.set_title("Bayesian logistic regression: means and standard errors of ten chains", fontsize=10)

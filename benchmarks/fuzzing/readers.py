@@ -29,7 +29,7 @@ _saves_pictures = True
 
 
 class MisreadError(Exception):
-    """Raised if a file was read with a content that differs from the file."""
+    """Error raised if the data that were read differ from the content of the file."""
 
 
 def load() -> None:

@@ -76,9 +76,9 @@ def stochastic_gradient_descent(
     passes : int
         Number of passes over the data.
     records : int
-        Number of coefficients to keep of each pass.
+        Number of coefficient vectors to keep per pass.
     start : array_like, shape (D,), optional
-        First coefficients; zeros if not given.
+        Initial coefficients; zeros by default.
     rng : int, numpy.random.Generator or None
         Order of the data.
 

@@ -1,6 +1,6 @@
 """Hash of the code that the function of a cell depends on.
 
-Changes of claims, plots and docstrings do not require a new computation of cells. The hash includes all functions,
+Changes to claims, plots and docstrings do not cause cells to be recomputed. The hash includes all functions,
 classes and constants that the function uses, directly or indirectly, if they are defined in files of the script's
 folder or its subfolders. Packages are not hashed, but a cell also stores steinkit's version.
 """

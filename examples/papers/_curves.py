@@ -2,7 +2,7 @@
 
 A fast, biased sampler is more accurate than a slow, exact sampler for small budgets, and less accurate for large
 budgets. The crossing of the median error curves is computed on the logarithm of the budget. A bootstrap over the seeds
-of both samplers, which resamples whole curves, gives an interval of the crossing and the frequency of a crossing.
+of both samplers, which resamples whole curves, gives an interval for the crossing and the frequency of crossings.
 
 References
 ----------
@@ -30,14 +30,14 @@ class Crossing:
     Attributes
     ----------
     at : float
-        Position by linear interpolation, on logarithmic axes if all values are positive; NaN without a crossing, that
-        is, if the curve is lower from the first point, or not lower at the last.
+        Position by linear interpolation, on logarithmic axes if all values are positive. NaN if there is no crossing,
+        that is, if the curve is lower from the first point on or is not lower at the last point.
     interval : tuple of float
-        Bootstrap interval, over the repeats that have a crossing.
+        Bootstrap interval over the resamples with a crossing.
     share : float
-        Fraction of the bootstrap repeats with a crossing.
+        Fraction of the bootstrap resamples with a crossing.
     leads : float
-        Fraction of the repeats in which the curve is lower at the last point.
+        Fraction of the resamples in which the curve is lower at the last point.
     """
 
     at: float

@@ -159,7 +159,7 @@ class Experiment:
     def result(
         self, claim: str, here: Found | float | None = None, *, protocol: str = "", text: str = "", **numbers: Any
     ) -> None:
-        """Compare a result with a claim of the ledger.
+        """Compare a result with a claim in the ledger.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ def digest_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Called:
-    """Function of a script for other processes, which load the script; its caches cannot be pickled."""
+    """Function of a script, for use in other processes. These load the script because its caches cannot be pickled."""
 
     script: str
     function: str

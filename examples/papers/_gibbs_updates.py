@@ -133,7 +133,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     sums = np.zeros((4, len(bounds) - 1))
     for points, length in zip(draws.points, lengths, strict=True):
         states = as_states(points[:length], field.dim)
-        seen = states[:-1].copy()  # at the update of variable i: those before it are new, those after it still old
+        seen = states[:-1].copy()  # variables before i have their new values, the others their old ones
         for i in range(field.dim):
             p, ones = field.conditional(i, seen), states[1:, i]
             seen[:, i] = ones
@@ -153,7 +153,7 @@ def update_bias(
     Parameters
     ----------
     log_odds : float or array_like
-        L of each update, of any shape.
+        Log odds L of each update.
     deviation : float
         Standard deviation sigma of the N terms of an update, about their mean.
     size, batch_size : int

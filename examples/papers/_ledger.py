@@ -94,7 +94,7 @@ class Row:
     where : str
         Table, figure or section of the paper.
     claim : str
-        Label of the row; that of the claim if it has no other rows.
+        Label of the row, or of the claim if this is its only row.
     printed : str
         Number as printed in the paper, or statement in words.
     error : float
@@ -106,17 +106,17 @@ class Row:
     protocols : tuple of str
         Variants that the paper does not specify; each is run.
     shown : tuple of str
-        Other variants. Their results are shown, and decide nothing.
+        Other variants. Their results are shown but do not affect the verdict.
     because : str
         Reason why it fails, is open, or holds only under some protocols.
     revised : str
         Change of the criterion after a result was known.
     needs : str
-        Data or work without which it is not run.
+        Data or work that the run requires.
     real : bool
         True if only real data can decide it.
     undecidable : bool
-        True if it is open whatever the result, for the reason in `because`.
+        True if the row is open regardless of the result, for the reason in `because`.
     """
 
     id: str
@@ -161,7 +161,7 @@ class Row:
         return full and not self.needs and (data or not self.real)
 
     def judged(self, found: Mapping[str, Any]) -> bool | None:
-        """Return True if the claim holds by the results of one protocol; None if it is undecided."""
+        """Return True if the claim holds under one protocol, or None if it is undecided."""
         names = _FUNCTIONS | {"printed": self.number}
         names |= {name: np.array(each, dtype=float) if isinstance(each, list) else each for name, each in found.items()}
 
@@ -222,7 +222,7 @@ def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def weakest(verdicts: Sequence[str]) -> str:
-    """Return the verdict of a claim from those of its rows; it is open if some of the others are not run."""
+    """Return the least favorable of the verdicts on a claim's rows."""
     found = set(verdicts)
     if len(found) == 1:
         return found.pop()

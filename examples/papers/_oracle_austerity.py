@@ -1,9 +1,9 @@
 """The austerity test with thresholds that are computed for each step from all the data.
 
-The test shows how much data a better choice of thresholds could save at most. Given the standardized mean mu of a step,
-the test uses the smallest threshold G at which the error of the whole test at mu is epsilon,
+The test shows the largest saving of data that a better choice of thresholds could achieve. Given the standardized mean
+mu of a step, the test uses the smallest threshold G at which the error of the whole test at mu is epsilon,
 
-    G(mu) = the solution of error(mu; pi_1, G) = epsilon,    0 if the first stage alone errs less.
+    G(mu) = the solution of error(mu; pi_1, G) = epsilon, or 0 if the error of the first stage alone is smaller.
 
 References
 ----------
@@ -86,7 +86,8 @@ def _table(first_fraction: float, epsilon: float, alpha: float) -> tuple[np.ndar
     stages = len(interim_stages(first_fraction, epsilon, alpha)[0])
     if not stages or epsilon >= 0.5:
         return np.zeros(1), np.zeros(1)
-    # the error of a stage is at most Phi(-G): at the highest threshold the whole test errs with at most epsilon
+    # the error of a stage is at most Phi(-G), so the error of the whole test at the highest threshold is at most
+    # epsilon
     highest = -float(ndtri(epsilon / stages))
     levels = np.linspace(0.0, highest, _THRESHOLDS)
     farthest = -float(ndtri(epsilon)) * np.sqrt(1.0 / first_fraction - 1.0)

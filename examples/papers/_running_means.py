@@ -7,7 +7,7 @@ over the draws of chain c up to cost b. Its risk is
 
 estimated over the chains. For several quantities, such as predictions at many test points, it is the mean of their
 risks. If the truth :math:`f^*` is not known, it is replaced by the result of a long exact run; the square of its
-standard error is a lower limit of the risks that can be estimated.
+standard error is a lower limit for the risks that can be estimated.
 
 The standard error of a long run is computed from batch means: chains are divided into batches of about sqrt(n) draws.
 The means of the batches are nearly independent if sqrt(n) is much larger than the autocorrelation time.
@@ -73,7 +73,8 @@ class Risk:
     interval : ndarray, shape (m, 2)
         Bootstrap interval over the chains.
     squared_bias, variance : ndarray, shape (m,)
-        Unbiased estimates of the components, which add up to `value`; the former can be negative, and includes `floor`.
+        Unbiased estimates of the two components of `value`. The estimate of the squared bias can be negative, and it
+        includes `floor`.
     floor : float
         Mean squared standard error of the truth.
     level : float

@@ -36,7 +36,7 @@ FRACTION, EPSILONS = 0.05, (0.01, 0.05, 0.2)
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 TARGETS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.15)
 HEURISTIC = 600
-COARSE = 0.3  # an epsilon whose effect on acceptance probabilities can be seen
+COARSE = 0.3  # an epsilon with a visible effect on acceptance probabilities
 DESIGNS = {"average": "average", "fixed": f"average, m = {HEURISTIC}", "worst": "worst case"}
 
 

@@ -80,7 +80,7 @@ def chains(
     truth: list[float],
     floor: float,
 ) -> dict[str, Any]:
-    """Return errors of chains at the terms of numbers of exact sweeps, update frequencies, and costs."""
+    """Return the errors of chains at the costs of several numbers of exact sweeps, update frequencies, and costs."""
     field, test = field_of(dim, scale), AusterityTest(epsilon, batch) if epsilon else BarkerTest()
     approximate_gibbs(field, test=test, draws=1)  # compile before the time is measured
     exact_sweep = field.dim * field.size

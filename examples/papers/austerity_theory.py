@@ -9,8 +9,8 @@ exact probability by the theory of the test. The contraction eta is the largest 
 rows of the exact matrix or, for several steps, of a power of this matrix. The same matrices give the bias and the
 variance of a mean, and the epsilon with the lowest risk for a given budget.
 
-The script also evaluates statements in words: on Langevin moves with decreasing steps, on pseudo-marginal chains, on
-data with extreme outliers, and on the distribution of the test statistic.
+The script also evaluates statements about Langevin moves with decreasing steps, pseudo-marginal chains, data with
+extreme outliers, and the distribution of the test statistic.
 
 Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and compares
 the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images. Without FILE, data
@@ -70,7 +70,7 @@ def of_walk(epsilon: float) -> dict[str, float]:
 
 
 def risk_of_walk(epsilon: float) -> dict[str, float]:
-    """Return squared bias of the mean of x^2, its variance per step, and data usage per step, stationary."""
+    """Return the squared bias and the variance per step of the mean of x^2, and the data usage per step."""
     exact, cheap, *_, used = walks(epsilon)
     values, pi = proposals()[0] ** 2, stationary(cheap)
     bias = (pi - stationary(exact)) @ values
@@ -124,7 +124,7 @@ def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str
         if eta < 1.0:
             bounds.append(
                 steps * one_step / (1.0 - eta)
-            )  # the error of so many steps is at most that of one times them
+            )  # the error of several steps is at most their number times the error of one step
     return {"distance": float(0.5 * np.abs(pi - other).sum()), "bound": float(min(bounds))}
 
 
@@ -210,7 +210,7 @@ def z_process(size: int, deviation: float, mean: float, tests: int) -> float:
 
 
 def statements(experiment: Experiment) -> None:
-    """Evaluate statements in words on the test and on other samplers."""
+    """Evaluate statements about the test and about other samplers."""
     full = experiment.full
     draws, tests = (500, 2000) if full else (50, 200)
     rates = experiment.cells(langevin_acceptance, [{"step_size": step, "draws": draws} for step in LANGEVIN_STEPS])

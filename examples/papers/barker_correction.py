@@ -35,7 +35,7 @@ from steinkit.samplers import correction_distribution
 END = 20.0
 PENALTIES = (100.0, 10.0, 1.0, 0.1, 0.01)
 SIGMAS_OF_TABLE = (0.8, 0.9, 1.0, 1.1)
-FIRST_VERSION = (0.8, 0.03)  # sigma and penalty, N = 4000; its other entry is in table 3, too
+FIRST_VERSION = (0.8, 0.03)  # sigma and penalty for N = 4000; the other entry is also in table 3
 ODD = tuple((4000, 1.1, penalty) for penalty in (10.0, 0.1, 0.01))
 ROUNDED, ORDERS = ((4000, 0.8, 0.01), (4000, 0.8, 0.03)), 4  # orders of the sums
 GRID_ERROR = 0.005  # relative difference of an error with another grid

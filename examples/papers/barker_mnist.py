@@ -47,7 +47,7 @@ from steinkit.samplers import (
 TRIALS, CURVE = 10, 100  # trials of the paper; points of an accuracy curve
 NAMES = {"barker": "Barker", "austerity": "austerity", "concentration theirs": "concentration"}
 THEIRS = "their code "
-TABLE = {  # by claim and protocol: test and start
+TABLE = {  # test and initial states for each claim and protocol
     ("mnist, Barker", "from zero"): ("barker", "zero"),
     ("mnist, Barker", "from uniform"): ("barker", "uniform"),
     ("mnist, Barker", f"{THEIRS}from zero"): ("barker theirs", "zero"),

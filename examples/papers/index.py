@@ -2,11 +2,12 @@
 
     python examples/papers/index.py [DIR ...] [--run | --small] [--data SCRIPT=FILE ...] [--jobs N] [--check]
 
---run runs every experiment at full size into DIR (default: steinkit-papers), continues where it was interrupted,
-imports the results and writes the page, in two to three hours of processor time. --data gives a script its file, as in
---data barker_mnist=train-images-idx3-ubyte.gz; scripts without data run without.
+--run runs every experiment at full size in DIR (default: steinkit-papers), imports the results and writes the page. It
+takes two to three hours of processor time and resumes an interrupted run. --data specifies the data file of a script,
+as in --data barker_mnist=train-images-idx3-ubyte.gz. If the data file of a script is not given, the script uses
+simulated data.
 
---small runs every experiment at small size into DIR, in one process, and writes no page.
+--small runs every experiment at small size in DIR, in one process, and writes no page.
 
 If folders are given without --run or --small, the documents and figures of their full runs are copied to the subfolder
 results, and the page README.md is written.

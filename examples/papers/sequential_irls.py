@@ -70,7 +70,7 @@ def solve(loss: str, method: str, size: int, first: int, data: str) -> dict[str,
 
 
 def wrong_directions(size: int, seeds: list[int]) -> list[float]:
-    """Return the share of steps of the published test more than 90 degrees away from the step of all data, per run."""
+    """Return the fraction of steps of the published test that deviate from the full-data step by over 90 degrees."""
     rng, found = np.random.default_rng(1), []
     X = rng.standard_normal((size, 3))
     X[:, 0] = 1.0

@@ -31,7 +31,7 @@ from steinkit.samplers import MetropolisTest, corrected_sgld, sgld
 STEP_SIZE, BATCH = 5e-6, 500
 METHODS = {"uncorrected": None, "exact test": 0.0, "epsilon 0.1": 0.1, "epsilon 0.5": 0.5}
 EDGES = np.linspace(-0.02, 0.12, 71)
-LEVELS = np.linspace(0.005, 0.995, 199)  # probabilities at whose quantiles distribution functions are compared
+LEVELS = np.linspace(0.005, 0.995, 199)  # levels of the quantiles at which distribution functions are compared
 
 
 def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def main() -> None:
     answers = experiment.cells(chains, cells)
     found = {m: [a for a, c in zip(answers, cells, strict=True) if c["method"] == m] for m in METHODS}
     claim_distances(experiment, {m: np.array([a["below"] for a in each]) for m, each in found.items()})
-    for epsilon in ("0.1", "0.5"):  # the paper's is one run
+    for epsilon in ("0.1", "0.5"):  # the paper shows one run
         read = Found.range([100.0 * each["read"] for each in found[f"epsilon {epsilon}"]])
         experiment.result(f"sgld, read at {epsilon}", read)
     posterior = sk.targets.LassoRegression.toy()

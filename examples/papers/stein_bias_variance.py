@@ -11,7 +11,7 @@ with approximate tests make more moves but are biased.
 The paper shows one chain per test. The script reports the medians of twenty chains and the budgets at which they cross,
 with bootstrap intervals, for the paper's measures: the graph Stein discrepancy, and the errors of predictions, means
 and second moments. It also uses the sliced Stein discrepancy because the graph discrepancy is near its upper limit in
-six dimensions and hardly ranks samples.
+six dimensions and does not rank samples reliably.
 
 Errors are medians over 200 chains, relative to long exact Langevin chains. The reference chain of the authors' code is
 not used because it omits the ratio of the proposals and draws from nearly the square of the density. The error of a
@@ -85,8 +85,8 @@ def scores(measure: str, epsilon: float, seed: int, sizes: list[int]) -> np.ndar
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
     """Compute errors of single chains within each budget, (seeds, k): predictions, means and products.
 
-    In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. Their script uses the
-    logistic function of the mean, and the paper the mean of the logistic function.
+    In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. The authors' script
+    uses the logistic function of the mean, whereas the paper uses the mean of the logistic function.
     """
     features = sk.targets.LogisticRegression.nodal().data[0]
     norms, known = np.abs(features).sum(axis=1), np.array(truth)

@@ -213,13 +213,13 @@ fail_options = combined(
         "--fail-if-biased",
         type=_LEVEL,
         metavar="ALPHA",
-        help="Exit with code 1 if draws are rejected at ALPHA, or 4 if undecided.",
+        help="Exit with 1 if draws are rejected at ALPHA, 4 if undecided.",
     ),
     option(
         "--fail-if-bias",
         type=SIZE,
         metavar="DELTA",
-        help="Exit with code 1 if a mean is biased by DELTA sd, or 4 if undecided.",
+        help="Exit with 1 if a mean is biased by DELTA sd, 4 if undecided.",
     ),
 )
 """The options ``--fail-if-biased`` and ``--fail-if-bias``."""

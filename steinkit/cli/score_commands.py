@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         "--fail-above",
         type=shared.SIZE,
         metavar="X",
-        help="Exit with code 1 if the first value exceeds X, or 4 if undecided.",
+        help="Exit with 1 if the first value exceeds X, 4 if undecided.",
     ),
 )
 def score(files: tuple[str, ...], **options: Any) -> int:

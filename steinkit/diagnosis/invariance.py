@@ -233,8 +233,8 @@ def invariance_test(
     -----
     The test moves at most max(50,000 / d, 1,000) draws of d coordinates. These draws are spread evenly over the sample.
     If evaluating the density for all of them would take longer than ten seconds (or half of `max_seconds`), only every
-    second, fourth, ... draw is moved, and a warning reports this. Only in this case does the result depend on the speed
-    of the machine.
+    second, fourth, ... draw is moved, and a warning states how many draws were moved. Only in this case does the result
+    depend on the speed of the machine.
 
     References
     ----------

@@ -75,8 +75,8 @@ def thin(
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
         the draws ("own"), 1 as in [1]_ ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
-        {...}}``. In raw units, coordinates with scales very different from the scale of the kernel hardly affect the
-        result.
+        {...}}``. In raw units, coordinates with scales very different from the scale of the kernel have little effect
+        on the result.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3

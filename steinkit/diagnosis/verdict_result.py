@@ -246,7 +246,7 @@ class Verdict(Result):
 
         The number, which is computed on access, is the mean of k0(x, x) divided by KSD^2, for the Stein kernel k0.
         Longer samples are thinned evenly to 20,000 draws. The number is large if the kernel barely detects the bias.
-        The verdict does not depend on it.
+        The verdict does not depend on this number.
         """
         return self.kernel.equivalent_draws
 

@@ -31,9 +31,10 @@ d = u - theta, whose least squares have the same rows a_i and the working residu
 Without the lower limit c, a data point that is fitted exactly would have infinite weight. With it IRLS minimizes
 Huber's function, quadratic for |r_i| < c and |r_i| otherwise, up to constants.
 
-Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. Those of
-logistic regression are Newton's, and are much too long if the p_i are near 0 and 1. Therefore a fraction s = 1, 1/2,
-1/4, ... of a step d is taken, the first for which the loss of the data of this step, f(s) at theta + s d, satisfies
+Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. The steps of
+logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore a fraction s =
+1, 1/2, 1/4, ... of a step d is taken, the first for which the loss of the data of this step, f(s) at theta + s d,
+satisfies
 
     f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1,  which implies it:
 
@@ -393,8 +394,9 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     -------
     float
         delta, in [0, 1/2]; 1/2 if the debiased step is zero. It is an estimate: if the true step is short, noise makes
-        it small by chance. Of steps that consist only of isotropic noise, 86% pass delta < 0.01 in ten dimensions in
-        the paper's form, and 12% debiased; in fifty dimensions practically all, and 28%.
+        it small by chance. Among steps that consist only of isotropic noise, 86% pass delta < 0.01 in ten dimensions
+        with the paper's form, and 12% with the debiased form. In fifty dimensions, nearly all pass with the paper's
+        form, and 28% with the debiased form.
 
     Raises
     ------
@@ -621,7 +623,7 @@ def batch_irls(
 
 
 def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Floats, seen: int) -> str:
-    """Warn of missing convergence, or raise an error if the answer is worse than the start."""
+    """Warn if the iteration has not converged, or raise an error if the final loss exceeds the initial one."""
     at_start, at_end = (loss.mean(point, X, loss.responses) for point in (start, theta))
     if not at_end <= at_start:
         raise InputError(

@@ -183,7 +183,7 @@ class VariableSelection:
 
 
 def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:
-    """Return coefficients with one of this size, where the likelihood increases fastest from 0, shape (D,)."""
+    """Return (D,) coefficients with one entry of this size, where the likelihood increases fastest."""
     slopes = posterior.grad_log_likelihood(np.zeros(posterior.data[0].shape[1]), *posterior.data)
     j = int(np.abs(slopes).argmax())
     start = np.zeros(len(slopes))
@@ -247,7 +247,7 @@ class JumpMoves(Proposal):
         Parameters
         ----------
         states : ndarray, shape (n, D)
-            Coefficients, those of the model not 0.
+            Coefficients, which are nonzero for the features in the model.
         noise : ndarray, shape (n, 3)
             Standard normal numbers: for the kind of move, the coefficient and its value.
         gradient : None
@@ -256,7 +256,7 @@ class JumpMoves(Proposal):
         Returns
         -------
         proposals : ndarray, shape (n, D)
-            The states with one coefficient changed, born or dead.
+            States with one coefficient changed, added or removed.
         log_ratio : ndarray, shape (n,)
             log q(theta | theta') - log q(theta' | theta); -inf if a coefficient becomes exactly 0
             without a death.

@@ -114,9 +114,9 @@ def bound_on_line(upper: float, used: Factors, target: Target, points: Floats, s
     needed = c1 / scale**2, c2 / scale, c3
     bound = scale * allowed(upper, used, needed)
     assumptions = (
-        "The Stein factors are computed numerically from the log density and the score. Beyond the tails around the "
-        "draws, the log density is assumed to decrease, and the derivatives of the Stein functions are assumed to be "
-        "no larger."
+        "The Stein factors are computed numerically from the log density and the score, on a grid that covers the "
+        "draws and the tails. Beyond this grid, the log density is assumed to decrease, and the derivatives of the "
+        "Stein functions are assumed not to exceed their maxima on the grid."
     )
     return DistanceBound(bound, bound, needed, assumptions)
 

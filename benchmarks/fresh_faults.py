@@ -324,7 +324,7 @@ def five_wide(rng: Rng, dim: int = 50) -> Fault:
 
 
 def lost_links(rng: Rng, dim: int = 20) -> Fault:
-    """Draw blocks of five of a Markov chain independently, as a block-diagonal approximation does."""
+    """Draw blocks of five coordinates independently, as in a block-diagonal approximation."""
     covariance = decaying(0.4, dim)
     blocks = np.kron(np.eye(dim // 5), np.ones((5, 5)))
     edges = [i for k in range(5, dim, 5) for i in (k - 1, k)]

@@ -50,8 +50,14 @@ BLOWN_UP = (
 
 def taken(record: Row) -> str:
     """Return the command and the date of a table."""
-    day = date.fromisoformat(record["day"])
-    return f"These results were computed by `{record['command']}` on {day.day} {day:%B %Y} (commit {record['commit']})."
+    day = written_out(record["day"])
+    return f"These results were computed by `{record['command']}` on {day} (commit {record['commit']})."
+
+
+def written_out(day: str) -> str:
+    """Format an ISO date, as in "30 November 2026"."""
+    parsed = date.fromisoformat(day)
+    return f"{parsed.day} {parsed:%B %Y}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -91,7 +97,7 @@ def solvers(records: Path = RECORDS) -> str:
             solver = f"`{row['solver']}`, {power(row['tolerance'])}"
             rows.append([name, solver, rounded(row["seconds"]), *ratios, beat])
     header = ("draws of N(0, I)", "solver, bracket", "seconds", *(PEERS[peer] for peer in peers), "pulse")
-    days = ", ".join(sorted({row["day"] for row in record["rows"] if "pulse" in row}))
+    days = ", ".join(map(written_out, sorted({row["day"] for row in record["rows"] if "pulse" in row})))
     return f"{table(header, rows)}\n\n{taken(record)} The rows with a pulse were computed on {days}."
 
 

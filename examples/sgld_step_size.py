@@ -15,7 +15,7 @@ median discrepancy and effective sample size of each step size with their interv
 also shows three chains over the posterior, with a step size that is too small, the selected one, and one that is too
 large, and the fraction of their draws in the lower mode.
 
-The discrepancy hardly detects incorrect mode weights because even the best chains move between the modes only a few
+The discrepancy is insensitive to incorrect mode weights, and even the best chains move between the modes only a few
 times. The function `sk.mode_weights` estimates the mode weights from the log density and computes weights for the
 draws.
 

@@ -13,7 +13,7 @@ All values are certified brackets, and the script reports the smallest and the l
 
 Theorem 2 and proposition 3 bound the classical discrepancy by the Wasserstein distance and by couplings of the sample
 with the target. They are tested for quantiles of N(0, 1) that are shifted or scaled, and for a mass of 1/n at n, which
-keeps the Wasserstein distance near 1. Proposition 4 is on other Stein factors, and proposition 15 is on bounded
+keeps the Wasserstein distance near 1. Proposition 4 concerns other Stein factors, and proposition 15 concerns bounded
 supports. Spanners are built for up to 16,000 points.
 
 References

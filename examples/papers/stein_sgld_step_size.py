@@ -9,8 +9,8 @@ medians over seeds of the effective sample size and of the graph Stein discrepan
 The script reports both selections and their frequencies with other seeds, based on a bootstrap over the seeds, which
 are the same for all step sizes. The authors' code computes effective sample sizes from an autoregressive spectrum and
 averages them over the coordinates. The current standard is the smallest rank-normalized effective sample size over the
-coordinates. Both are included. The authors' code also averages the discrepancy over the coordinates instead of adding.
-The mean is half as large and gives the same selection.
+coordinates. Both are included. The authors' code also averages the discrepancy over the coordinates instead of summing
+it. The mean is half as large and gives the same selection.
 
 The script then evaluates the paper's statements on its plots: the fraction of draws outside the region that contains
 99% of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.

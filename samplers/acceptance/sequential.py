@@ -81,7 +81,7 @@ _MEANS_AT_ONCE = 2048
 # Maximum number of stages. The analysis then takes one to two minutes, and the time is quadratic in the number of
 # stages.
 _MOST_STAGES = 10_000
-# Larger means are replaced by this value to avoid overflow. In both cases, the test ends at the first stage.
+# Larger means are replaced by this value to avoid overflow. With either mean, the test ends at the first stage.
 _LARGEST_MEAN = 1e100
 # This value replaces infinite thresholds. Its product with a standard error neither overflows nor yields NaN.
 NEVER = 1e150

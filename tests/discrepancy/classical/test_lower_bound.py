@@ -26,7 +26,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 @pytest.mark.parametrize("n", [1, 3, 100])
 @pytest.mark.parametrize("spread", [0.1, 100.0])
 def test_lower_bound_does_not_exceed_the_mean_of_its_function(n, spread):
-    for seed in range(20):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         points, weights, scores = np.sort(spread * rng.standard_normal(n)), rng.random(n), rng.standard_normal(n)
         weights /= weights.sum()
@@ -70,7 +70,7 @@ def worth(program, value, slope):
 
 
 @pytest.mark.parametrize("support", SUPPORTS)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_lower_bound_is_the_mean_of_an_admissible_multiple(monkeypatch, seed, support):
     """The scaled function satisfies all restrictions exactly, and its mean is the lower bound."""
     scales = []

@@ -32,7 +32,7 @@ def test_isolated_points_have_the_value_of_their_boxes(n, size):
     assert 1.0 - 1e-13 < form.lower_bound(np.column_stack([signs, np.ones(n)]).ravel())[0] / (1.0 + size) <= 1.0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_feasible_multiple_attains_the_lower_bound(seed):
     """Without a far bound, feasibility is achieved by scaling alone."""
     program, rng = line_program(seed), np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_feasible_multiple_attains_the_lower_bound(seed):
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-12, 1e-6, 0.3])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_shift_and_scale_are_feasible_between_two_bounds(seed, noise):
     """The feasible y, shifted to satisfy the far bound, satisfies all rows and attains the lower bound."""
     program, rng = line_program(seed, two_bounds=True), np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def assert_enough_is_set_aside(form, y):
 
 @pytest.mark.parametrize("factors", [(1.0, 1.0, 1.0), (1.0, 16.0, 64.0), (64.0, 1.0, 64.0)])
 @pytest.mark.parametrize("noise", [1e-16, 1e-13, 1e-9])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_allowance_for_the_last_shift_is_sufficient(seed, noise, factors):
     rng = np.random.default_rng(seed)
     cells = np.sort(rng.choice(np.arange(100, 900), 12, replace=False)) / 1024.0

@@ -172,7 +172,7 @@ def forms_at(program, nearness):
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.05, 0.5, 10.0]))
 def test_relative_program_is_equivalent(seed, nearness):
     """With a high threshold most points have parents, and the optimum is the same."""

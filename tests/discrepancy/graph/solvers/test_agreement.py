@@ -17,7 +17,7 @@ from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_g
         (name, solver)
         for name in REFERENCE
         for solver in ("block", "highs", "cvxpy")
-        if solver != "cvxpy" or name == "normal 300x2"  # CVXPY calls HiGHS, which takes long on the others
+        if solver == "block" or name == "normal 300x2"  # HiGHS, which CVXPY calls, takes long on the others
     ],
 )
 def test_reference_values(name, solver):
@@ -73,7 +73,7 @@ def random_program(seed):
     return SteinProgram(points, scores, weights, graph, factors, bounds)
 
 
-@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(0, 120, 20)], ids=str)
+@pytest.mark.parametrize("seeds", [range(first, first + 10) for first in range(0, 60, 10)], ids=str)
 def test_brackets_of_all_solvers_intersect(seeds):
     for seed in seeds:
         program = random_program(seed)

@@ -31,14 +31,14 @@ def test_choice_by_dimension(dim, tolerance, solver):
 def test_choice_for_tight_tolerances_in_high_dimension():
     points, scores = normal(60, 5)
     assert sk.graph_stein_discrepancy(points, **scores, tolerance=1e-7).solver == "block"
-    points = 0.3 * np.random.default_rng(0).standard_normal((150, 12))
+    points = 0.3 * np.random.default_rng(0).standard_normal((90, 12))
     result = sk.graph_stein_discrepancy(points, scores=-points / 0.09, tolerance=1e-7)
     assert result.solver == "highs"
     assert result.gap <= 1e-7
 
 
 def test_time_limit_adds_an_early_solver():
-    points = 0.3 * np.random.default_rng(0).standard_normal((150, 12))
+    points = 0.3 * np.random.default_rng(0).standard_normal((90, 12))
     result = sk.graph_stein_discrepancy(points, scores=-points / 0.09, tolerance=1e-7, max_seconds=1e3)
     assert result.solver == "first_order + highs"
     assert any("highs continued" in note for note in result.warnings)

@@ -39,14 +39,14 @@ def edge_by_edge(program, tolerance=1e-6):
 def test_brackets_of_blocks_close_and_agree_with_single_edges(name, monkeypatch):
     monkeypatch.setattr(solver, "_FIRST_BLOCKS", 50)
     monkeypatch.setattr(solver, "_MOST_BLOCKS", 1.0)
-    program = spaced(3000, np.random.default_rng(4))[name]
+    program = spaced(1000, np.random.default_rng(4))[name]
     found, plain = by_blocks(program).proof, edge_by_edge(program, 1e-8).proof
     assert found.gap <= 1e-6
     assert found.lower <= plain.upper
     assert plain.lower <= found.upper
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_agreement_with_highs_on_the_matrix_form(seed):
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def test_reference_values(tolerance):
         assert answer.iterations >= 100
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("dim", [2, 5, 9])
 def test_brackets_agree_with_highs(seed, dim):
     program = random_program(seed, dim)

@@ -62,7 +62,7 @@ def compiled_and_interpreted(points: np.ndarray, t: float, monkeypatch: pytest.M
         yield greedy_spanner(points, t).edges
 
 
-@pytest.mark.parametrize("tens", range(12))  # all 6 kinds with all 5 dilations, four times
+@pytest.mark.parametrize("tens", range(6))  # all 6 kinds with all 5 dilations, twice
 def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points, t = random_points(seed), DILATIONS[seed % len(DILATIONS)]
@@ -71,7 +71,7 @@ def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch
             assert list(map(tuple, edges.tolist())) == expected, seed
 
 
-@pytest.mark.parametrize("tens", range(10))
+@pytest.mark.parametrize("tens", range(5))
 def test_edges_agree_with_brute_force_with_ties(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points = tied_points(seed)
@@ -85,9 +85,9 @@ def test_empty_boxes_suffice_for_most_samples() -> None:
     """Otherwise the tests above would not cover this algorithm."""
     found = [span_by_empty_boxes(random_points(seed), 2.0, margin(60), GOING_ON) is not None for seed in range(60)]
     assert sum(found) == len(found)
-    tied = [np.unique(tied_points(seed), axis=0) for seed in range(100)]
+    tied = [np.unique(tied_points(seed), axis=0) for seed in range(50)]
     found = [span_by_empty_boxes(points, 2.0, margin(60), GOING_ON) is not None for points in tied]
-    assert 10 < sum(found) < 90
+    assert 5 < sum(found) < 45
 
 
 def test_very_close_points_use_all_pairs() -> None:
@@ -98,7 +98,7 @@ def test_very_close_points_use_all_pairs() -> None:
 
 def test_edges_agree_with_the_bucket_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    for points in (rng.standard_normal((800, 2)), rng.standard_cauchy((800, 2)), rng.random((800, 2)) ** 8):
+    for points in (rng.standard_normal((400, 2)), rng.standard_cauchy((400, 2)), rng.random((400, 2)) ** 8):
         for t in (1.2, 2.0, 5.0):
             edges = greedy_spanner(points, t).edges
             with monkeypatch.context() as buckets:

@@ -59,7 +59,7 @@ def assert_greedy(points: np.ndarray, t: float) -> Graph:
     return graph
 
 
-@pytest.fixture(params=[4, 64, 512, None])
+@pytest.fixture(params=[4, 64, 256, None])
 def _in_boxes_of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the bucket algorithm with boxes of a given size, or the default algorithm."""
     if request.param is not None:
@@ -72,29 +72,29 @@ class TestEdges:
     @pytest.mark.parametrize("d", [1, 2, 3, 7])
     @pytest.mark.parametrize("t", DILATIONS)
     def test_follow_the_definition(self, t: float, d: int) -> None:
-        for seed in range(2):
-            assert_greedy(normal(90, d, seed), t)
+        assert_greedy(normal(90, d), t)
         assert_greedy(clusters(90, d), t)
 
     @pytest.mark.parametrize(
         ("points", "t"),
         [
-            (normal(400, 2, 5), 2.0),
-            (normal(400, 2, 6), 1.05),
-            (normal(400, 3, 7), 1.2),
-            (normal(350, 7, 8), 2.0),
-            (normal(250, 20, 8), 2.0),
-            (clusters(400, 2, 9), 2.0),
-            (clusters(400, 3, 9), 1.5),
-            (np.random.default_rng(1).standard_cauchy((400, 2)), 2.0),
-            (np.random.default_rng(1).standard_cauchy((300, 3)) ** 3, 1.5),
+            (normal(200, 2, 5), 2.0),
+            (normal(200, 2, 6), 1.05),
+            (normal(200, 3, 7), 1.2),
+            (normal(200, 7, 8), 2.0),
+            (normal(150, 20, 8), 2.0),
+            (clusters(200, 2, 9), 2.0),
+            (clusters(200, 3, 9), 1.5),
+            (np.random.default_rng(1).standard_cauchy((200, 2)), 2.0),
+            (np.random.default_rng(1).standard_cauchy((200, 3)) ** 3, 1.5),
         ],
     )
     def test_follow_the_definition_on_larger_samples(self, points: np.ndarray, t: float) -> None:
         assert_greedy(points, t)
 
-    def test_follow_the_definition_in_several_blocks(self) -> None:
-        assert_greedy(normal(1600, 2), 2.0)
+    def test_follow_the_definition_in_several_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(greedy, "_POINTS_PER_BLOCK", 100)
+        assert_greedy(normal(350, 2), 2.0)
 
     def test_number_on_reference_samples(self) -> None:
         rng = np.random.default_rng(0)
@@ -136,7 +136,7 @@ class TestEdges:
 @pytest.mark.usefixtures("_in_boxes_of_any_size")
 class TestTies:
     @pytest.mark.parametrize("t", [1.5, 2.0, 3.0, 5.0])
-    @pytest.mark.parametrize("sides", [(20, 20), (7, 7, 7), (2,) * 8, (60,)])
+    @pytest.mark.parametrize("sides", [(14, 14), (6, 6, 6), (2,) * 7, (60,)])
     def test_integer_lattices(self, sides: tuple[int, ...], t: float) -> None:
         points = lattice(*sides)
         assert_greedy(points, t)
@@ -147,7 +147,7 @@ class TestTies:
         assert_greedy(np.random.default_rng(0).integers(0, 6, (250, 2)).astype(float), t)
 
     @pytest.mark.parametrize("t", [np.sqrt(2.0), 1.1, 1.8, 3.0])
-    @pytest.mark.parametrize("scale", [0.1, 0.7, 1.0 / 3.0])
+    @pytest.mark.parametrize("scale", [0.1, 0.7])
     def test_are_decided_by_sums_from_the_first_end(self, scale: float, t: float) -> None:
         points, expected = lattice_edges(scale, t)
         assert list(map(tuple, greedy_spanner(points, t).edges.tolist())) == expected
@@ -203,7 +203,7 @@ class TestProperties:
         np.testing.assert_array_equal(scaled.lengths, 2.0**-40 * straight.lengths)
 
     def test_edges_do_not_depend_on_threads(self) -> None:
-        points = np.vstack([normal(2700, 2), np.random.default_rng(2).integers(-9, 9, (300, 2))])
+        points = np.vstack([normal(1800, 2), np.random.default_rng(2).integers(-9, 9, (200, 2))])
         one = greedy_spanner(points)
         assert len(points) > greedy._POINTS_PER_BLOCK  # several blocks
         for n_jobs in (2, 3, -1):

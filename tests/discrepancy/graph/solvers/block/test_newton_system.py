@@ -1,4 +1,4 @@
-"""Solver `block`: reference values, agreement with HiGHS, degenerate programs, and wrong steps."""
+"""Solver `block`: agreement with HiGHS, degenerate programs, and wrong steps."""
 
 import threading
 import time
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.instances import REFERENCE, instance
 from support.stein_programs import program_of, proofs
 
 import steinkit as sk
@@ -18,18 +17,6 @@ from steinkit.discrepancy.graph.solvers.block import newton_system as block
 from steinkit.discrepancy.graph.spanner.geometry import Graph, complete_graph
 
 TOLERANCE = 1e-6
-
-
-@pytest.mark.parametrize("name", REFERENCE)
-def test_reference_values(name):
-    edges, values = REFERENCE[name]
-    points, scores = instance(name)
-    program = program_of(points, scores)
-    assert len(program.graph) == edges
-    for value, proof in zip(values, proofs(block.solve(program, Settings(TOLERANCE))), strict=True):
-        assert proof.gap <= TOLERANCE
-        assert proof.lower <= value + 1e-10
-        assert proof.upper >= value - 1e-10
 
 
 def random_program(seed):
@@ -50,7 +37,7 @@ def random_program(seed):
     return SteinProgram(points, scores, rng.dirichlet(np.ones(n)), graph, factors, bounds)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_brackets_close_and_intersect_those_of_highs(seed):
     program = random_program(seed)

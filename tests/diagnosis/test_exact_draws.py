@@ -28,7 +28,7 @@ def autoregression(rng, phi, n, dim=1):
     return x
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("direction", [1, -1])
 def test_rows_sorted_by_weight_pass(seed, direction):
     x, w = weighted(np.random.default_rng(seed))
@@ -58,7 +58,7 @@ def nested_sampling(rng, live, dim=2, radius=6.0):
     return x, np.exp(-0.5 * r**2 - np.arange(len(r)) / live)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_nested_sampling_passes_and_its_live_points_are_estimated(seed):
     x, w = nested_sampling(np.random.default_rng(seed), 200)
     found = laid_out(x, w)
@@ -153,7 +153,7 @@ def test_rounding_units_are_detected():
     assert not rounding_units(np.float32(x[:, :1]).astype(float)).any()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_draws_rounded_to_one_decimal_pass(seed):
     sd = np.array([0.6, 1.0])
     x = np.round(sd * np.random.default_rng(seed).standard_normal((2000, 2)), 1)
@@ -195,7 +195,7 @@ def test_many_short_chains_pass_with_a_warning():
     assert found.p > 0.05
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_shape_that_a_shift_of_another_coordinate_explains_is_not_reported(seed):
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, 0.9], [0.9, 1.0]])
     x = target.sample(1000, np.random.default_rng(seed))
@@ -203,7 +203,7 @@ def test_shape_that_a_shift_of_another_coordinate_explains_is_not_reported(seed)
     assert {each.parameters for each in sk.verdict(x, target).findings} == {("x1",)}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_wrong_shape_is_reported_together_with_a_correlated_shift(seed):
     """x1 is shifted and x2 is bimodal, under a correlation of .5."""
     rng = np.random.default_rng(seed)

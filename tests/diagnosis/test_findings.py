@@ -186,7 +186,7 @@ def test_findings_are_ranked_by_evidence(of_moments, of_shapes, expected):
 @pytest.mark.parametrize(("own", "of_target"), [(0.3, 0.8), (0.8, 0.3), (-0.6, 0.6), (0.0, -0.7), (-0.2, 0.5)])
 def test_direction_of_a_dependence_is_correct(own, of_target):
     target = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, of_target], [of_target, 1.0]])
-    draws = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, own], [own, 1.0]]).sample(4000, np.random.default_rng(0))
+    draws = sk.targets.Normal([0.0, 0.0], covariance=[[1.0, own], [own, 1.0]]).sample(1000, np.random.default_rng(0))
     found = next(each for each in sk.verdict(draws, target).findings if each.kind == "dependence")
     truth = "of wrong sign" if own * of_target < 0.0 else "too weak" if abs(own) < abs(of_target) else "too strong"
     assert found.direction == f"correlation {truth}"

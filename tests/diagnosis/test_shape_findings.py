@@ -5,7 +5,7 @@ import numpy as np
 import steinkit as sk
 
 
-def rejected(make, target, count=10):
+def rejected(make, target, count=4):
     """Return the verdicts on rejected samples."""
     found = [sk.verdict(make(np.random.default_rng([8, k])), target) for k in range(count)]
     return [each for each in found if each.is_biased]
@@ -31,10 +31,10 @@ def cut_off(rng):
 
 def test_skewed_coordinate_is_reported_with_misplaced_mass():
     found = rejected(skewed, normal(5))
-    assert len(found) >= 8
+    assert len(found) >= 3
     assert all(each.findings[0].parameters == ("x4",) for each in found)
     directions = [finding.direction for each in found for finding in each.findings if finding.kind == "shape"]
-    assert len(directions) >= 8
+    assert len(directions) >= 3
     assert all(each.startswith(("too many draws", "too few draws")) for each in directions)
 
 
@@ -56,7 +56,7 @@ def test_dependence_on_a_square_is_reported():
         return x
 
     found = rejected(make, normal(6))
-    assert len(found) >= 8
+    assert len(found) >= 3
     for each in found:
         worst = each.findings[0]
         assert (worst.kind, worst.parameters) == ("conditional location", ("x5", "x3"))
@@ -65,13 +65,13 @@ def test_dependence_on_a_square_is_reported():
 
 def test_shift_is_not_reported_as_a_shape():
     found = rejected(lambda rng: rng.standard_normal((1000, 3)) + np.array([0.0, 0.25, 0.0]), normal(3))
-    assert len(found) >= 8
+    assert len(found) >= 3
     assert all({finding.parameters for finding in each.findings} <= {("x2",)} for each in found)
     assert sum({finding.kind for finding in each.findings} == {"location"} for each in found) >= len(found) - 1
 
 
 def test_rejections_have_findings_unless_only_the_kernel_test_rejects():
-    for each in rejected(cut_off, normal(4), 6):
+    for each in rejected(cut_off, normal(4)):
         assert each.findings or each.p_of("ksd") <= each.level
 
 
@@ -84,7 +84,7 @@ def test_dependence_of_three_coordinates_has_no_finding():
         return x
 
     found = [each for each in rejected(make, normal(5)) if not each.findings]
-    assert len(found) >= 5
+    assert len(found) >= 2
     assert all(each.decided_by == "ksd" for each in found)
 
 
@@ -96,6 +96,6 @@ def test_shapes_are_reported_on_bounded_supports():
         x = target.sample(3000, rng)
         return x[x[:, 0] > 0.35][:1500]
 
-    found = rejected(make, target, 4)
+    found = rejected(make, target)
     assert found
     assert all("x1" in each.findings[0].parameters for each in found)

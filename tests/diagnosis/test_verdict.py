@@ -66,8 +66,7 @@ def test_a_hundred_effective_draws_are_required(carrying, enough):
     assert (found.enough_draws, found.is_biased) == (enough, enough)
 
 
-@pytest.mark.parametrize("dim", [2, 3, 10])
-@pytest.mark.parametrize("unit", [0.01, 1.0])
+@pytest.mark.parametrize(("dim", "unit"), [(2, 0.01), (3, 1.0), (10, 0.01)])
 def test_narrow_sample_is_rejected_in_any_units(dim, unit):
     """From three dimensions on, the graph discrepancy prefers this sample to an exact one."""
     x = 0.5 * unit * normal(0, (1000, dim))
@@ -79,9 +78,9 @@ def test_narrow_sample_is_rejected_in_any_units(dim, unit):
 
 
 def test_slow_exact_chains_pass():
-    """The effective size is about 100 of 2000 draws. One of ten chains may be rejected."""
+    """The effective size is about 100 of 2000 draws. One of six chains may be rejected."""
     rejected = 0
-    for seed in range(10):
+    for seed in range(6):
         x = normal(seed, (2000, 2))
         for t in range(1, len(x)):
             x[t] = 0.9 * x[t - 1] + np.sqrt(0.19) * x[t]
@@ -96,7 +95,7 @@ def test_chain_that_rarely_crosses_between_modes_is_not_rejected():
     target = sk.targets.MixturePosterior()
     walks = (
         rwmh(target, proposal_scale=0.2, draws=1000, start=start, seed=[k])
-        for k, start in enumerate(target.sample(8, np.random.default_rng(2)))
+        for k, start in enumerate(target.sample(5, np.random.default_rng(2)))
     )
     found = [sk.verdict(walk.to_sample(), target) for walk in walks]
     assert sum(each.p <= each.level for each in found) > 1

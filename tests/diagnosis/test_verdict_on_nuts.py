@@ -2,17 +2,15 @@
 
 import warnings
 
-import pytest
-from support.nuts_chains import nuts_samples
+from support.nuts_chains import PACKAGES, nuts_samples
 
 import steinkit as sk
 
 
-@pytest.mark.parametrize("package", ["pymc", "nutpie", "numpyro", "blackjax"])
-def test_exact_chains_of_nuts_pass(package):
-    """On average, .9 of 18 samples are rejected at .05, and .2 at .01."""
+def test_exact_chains_of_nuts_pass():
+    """On average, .9 of 18 samples are rejected at .05, and .2 at .01. The packages take turns."""
     found = []
-    for sample in nuts_samples(package):
+    for sample in (nuts_samples(PACKAGES[k % 4])[k] for k in range(18)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found.append(sk.verdict(sample.draws, scores=sample.scores))
@@ -28,7 +26,7 @@ def test_biased_chains_of_nuts_are_rejected():
     """One coordinate is 10% too wide and .2 sd too high."""
     rejected = tried = 0
     for sample in nuts_samples("numpyro"):
-        if "normal" in sample.name and sample.name.endswith("0"):
+        if "normal" in sample.name and sample.name.endswith("four, 0"):
             wrong = sample.draws.copy()
             wrong[..., 0] = 1.1 * wrong[..., 0] + 0.2
             tried += 1

@@ -98,7 +98,6 @@ def test_verdict_reports_weak_dependence():
     assert found.p <= 10.0 * found.p_of("dependence") < 0.01
     assert "any correlations are slightly biased" in found.sentence
     assert not found.bias.reliable.any()
-    assert sk.verdict(draws, target).bias.method == "run"
-    run = sk.estimate_bias(draws, target)
+    run = sk.verdict(draws, target).bias
     assert run.method == "run"
     assert np.abs(run.sd_bias - np.log(1.0 / np.sqrt(precision[0, 0]))).max() < 0.1

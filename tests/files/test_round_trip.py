@@ -49,7 +49,7 @@ def samples(draw: st.DrawFn) -> Sample:
 
 @pytest.mark.parametrize("form", ["csv", "npz"])
 @given(sample=samples())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_all_parts_are_preserved(form: str, sample: Sample, assert_same: Any) -> None:
     stream = io.BytesIO()
     write_sample(sample, stream, format=form)

@@ -37,10 +37,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_exact_samplers_have_the_exact_moments_and_quantiles(case, seed):
+def test_exact_samplers_have_the_exact_moments_and_quantiles(case):
     function, target, marginals, options = CASES[case]
-    draws = function(target, seed=seed, **RUN, **options)
+    draws = function(target, seed=1, **RUN, **options)
     assert worst(draws, marginals) < LIMIT
     assert (draws.acceptance > 0.05).all()  # they do move
     steps = 60 + 3 * np.arange(1, 41)

@@ -117,17 +117,17 @@ class TestInterval:
 
 
 class TestTies:
-    @pytest.mark.parametrize(("count", "seeds"), [(2, 6), (8, 6), (20, 12)])
+    @pytest.mark.parametrize(("count", "seeds"), [(2, 6), (20, 12)])
     def test_best_and_ties_contain_the_true_best_at_their_level(self, count, seeds):
         rng = np.random.default_rng([count, seeds])
-        runs = 100
+        runs = 60
         kept = sum(0 not in _apart(_choose(rng.lognormal(size=(count, seeds)), repeats=400)) for _ in range(runs))
         assert kept / runs >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / runs)
 
     def test_comparisons_without_correction_lose_the_true_best_more_often(self):
         rng = np.random.default_rng(6)
         one_by_one = 1.0 - 19 * 0.05  # the level at which each of 19 comparisons has an error of 5%
-        runs = 100
+        runs = 60
         tables = (rng.lognormal(size=(20, 12)) for _ in range(runs))
         kept = sum(0 not in _apart(_choose(table, repeats=400, level=one_by_one)) for table in tables)
         assert kept / runs < 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / runs)

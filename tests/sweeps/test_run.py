@@ -162,7 +162,7 @@ def test_the_active_joblib_backend_computes_the_cells():
     import joblib
 
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         with joblib.parallel_config(backend="dask"):

@@ -273,7 +273,7 @@ def test_errors_of_the_correction_are_those_of_ridge_regression(claim, N, sigma,
 
 @pytest.mark.parametrize("part", [None, 100])
 def test_the_fraction_of_tests_that_read_all_data_decreases_unless_batches_grow(part):
-    rng, N, everything, moves = np.random.default_rng(6), 10_000, 0, 1000
+    rng, N, everything, moves = np.random.default_rng(6), 10_000, 0, 400
     data = 0.5 + rng.standard_normal(N)
     batch = 100 if part is None else N // part
     for _ in range(moves):
@@ -326,7 +326,7 @@ def mixture_walk(first, sigma, early, prior, steps, rng):
     ],
 )
 def test_data_usage_of_barkers_test_for_a_mixture(claim, protocol, settings):
-    read = mixture_walk(*settings, 1200, np.random.default_rng(7))
+    read = mixture_walk(*settings, 600, np.random.default_rng(7))
     error = read.std() / math.sqrt(len(read) / 3.0)  # moves are independent, states are not
     theirs = found("barker_mixture", claim, protocol)["value"]
     assert abs(read.mean() - theirs) < 3.0 * error

@@ -60,7 +60,7 @@ def test_cdf_is_that_of_the_sum():
 
 @pytest.mark.parametrize("sigma", [0.8, 1.0])
 def test_normal_plus_correction_passes_as_logistic(sigma):
-    n = 2_000_000
+    n = 500_000
     rng = np.random.default_rng(7)
     draws = sigma * rng.standard_normal(n) + correction_distribution(sigma).sample(rng.random(n))
     assert stats.kstest(draws, "logistic").pvalue > 1e-3

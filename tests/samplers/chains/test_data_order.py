@@ -139,7 +139,7 @@ def variance_ratios(size, read, orders):
     return found.mean(axis=1), found.std(axis=1) / np.sqrt(orders)
 
 
-@pytest.mark.parametrize(("tables", "good"), [(6, True), (4, False), (2, False)])
+@pytest.mark.parametrize(("tables", "good"), [(6, True), (4, False)])
 def test_computed_orders_of_sorted_rows_are_as_variable_as_random_samples(tables, good, monkeypatch):
     monkeypatch.setattr(walks, "_TABLES", tables)
     ratios, errors = variance_ratios(33_600, (20, 184, 1000, 6000, 16_800), 1000)

@@ -44,8 +44,8 @@ def sweeps_from(field, test, start, number):
 
 
 def stationary_draws(field, test):
-    """Return 10,000 nearly independent states of a chain, (n, D)."""
-    draws = approximate_gibbs(field, test=test, chains=200, draws=50, burn_in=30, thin=8, seed=2)
+    """Return 4000 nearly independent states of a chain, (n, D)."""
+    draws = approximate_gibbs(field, test=test, chains=200, draws=20, burn_in=30, thin=8, seed=2)
     return draws.points.reshape(-1, field.dim)
 
 
@@ -95,7 +95,7 @@ def austerity_updates(field, variable, state, test, number, rng):
 
 @pytest.mark.parametrize("test", [BarkerTest(), MetropolisTest(), AusterityTest(0.0, 4)], ids=repr)
 def test_exact_sweeps_have_the_exact_distribution(test):
-    one = counts(sweeps_from(FIELD, test, START, 20_000))
+    one = counts(sweeps_from(FIELD, test, START, 10_000))
     assert p_value(one, after_one_sweep(FIELD, START)) > 1e-4
     assert p_value(counts(stationary_draws(FIELD, test)), FIELD.probabilities()) > 1e-4
     # nor does every draw pass: one sweep does not reach the stationary distribution
@@ -103,7 +103,7 @@ def test_exact_sweeps_have_the_exact_distribution(test):
 
 
 @pytest.mark.parametrize("test", [BarkerTest(), MetropolisTest(), AusterityTest(0.0, 1)], ids=repr)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_fields_of_any_size_have_the_enumerated_distribution(seed, test):
     """Three to seven variables, weak to strong potentials, one sweep and many."""
     rng = np.random.default_rng(seed)
@@ -165,7 +165,7 @@ def beginnings(number, size):
 @pytest.mark.parametrize("in_strides", [True, False])
 def test_minibatches_vary_as_random_ones_do(in_strides):
     """Without strides the blocks always contain the same terms, and their variance differs."""
-    field, number, n, away = MarkovField.simulate(100, rng=1), 1000, 500, []
+    field, number, n, away = MarkovField.simulate(100, rng=1), 500, 500, []
     origins, strides, orders = beginnings(number, field.size)
     state = np.random.default_rng(2).integers(0, 2, 100).astype(np.uint8)
     for i in range(20):

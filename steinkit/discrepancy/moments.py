@@ -54,7 +54,7 @@ from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries, require_time, within_time
 from steinkit.runtime.progress import progress_bar
-from steinkit.sample import Floats
+from steinkit.sample import Floats, Integers
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.text import Table, compact, count, listed, probability, sentence, standard_errors
@@ -70,6 +70,8 @@ _LARGEST_RADIUS = 64.0  # k, the upper bound of q
 _FEATURES = 128  # largest number of features per block
 _VALUES = 1 << 22  # number of values per block (32 MB)
 _TOGETHER = 1 << 13  # number of draws that are combined at a time
+_MOST_TIMED = 2000  # largest number of pairs of coordinates for which all autocorrelation times are computed
+_NOTABLE = 2.5  # smallest z-score of a pair whose autocorrelation time is computed in any case
 
 
 @dataclass(frozen=True)
@@ -183,14 +185,18 @@ class Moments:
         for values_of in (self._locations, self._spreads, self._along_axes):
             for own in blocks(dim, width):
                 yield values_of(own, buffer[: own.stop - own.start])
-        first, second = np.triu_indices(dim, 1)
-        other = np.empty(n)
-        for pairs in blocks(len(first), width):
-            for row, i, j in zip(buffer, first[pairs], second[pairs], strict=False):
+        yield from self.pairs(*np.triu_indices(dim, 1))
+
+    def pairs(self, first: Integers, second: Integers) -> Iterator[Floats]:
+        """Yield the features of pairs of coordinates in blocks."""
+        n = self.centred.shape[1]
+        buffer, other = np.empty((max(2, min(_FEATURES, _VALUES // n)), n)), np.empty(n)
+        for some in blocks(len(first), len(buffer)):
+            for row, i, j in zip(buffer, first[some], second[some], strict=False):
                 np.multiply(self.centred[i], self.drift[j], out=row)
                 np.multiply(self.centred[j], self.drift[i], out=other)
                 row += other
-            yield buffer[: pairs.stop - pairs.start]
+            yield buffer[: some.stop - some.start]
 
     def _whole(self, out: Floats) -> Floats:
         """Compute the total spread and the tails."""
@@ -694,12 +700,12 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the mean, standard error, skewness and autocorrelation time of features.
 
-    The standard error and the skewness assume independent draws.
-
-    The skewness is computed only for `skewed` features and is zero for all others.
+    The standard error and the skewness assume independent draws. The skewness is zero for features that are not
+    `skewed`. If there are many pairs of coordinates, `_times_of_pairs` computes their autocorrelation times.
     """
     mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
-    n, done = len(draws.shares), 0
+    dim, done = len(moments.centred), 0
+    pairs, own = dim * (dim - 1) // 2, len(skewed) - dim * (dim - 1) // 2
     with (
         np.errstate(over="ignore", invalid="ignore"),  # checked below
         progress_bar("moments", len(skewed)) as bar,
@@ -712,21 +718,52 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
             if draws.is_weighted:
                 variance = (values**2) @ draws.shares**2
             else:
-                variance = np.einsum("kn,kn->k", values, values) / (n - 1) / n
+                variance = np.einsum("kn,kn->k", values, values) / (len(draws.shares) - 1) / len(draws.shares)
             still = np.flatnonzero(~(variance > rounding**2))
             still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
             values[still], variance[still] = 0.0, 0.0  # the feature is constant
-            times.append(draws.autocorrelation_times(values))
+            if done < own or pairs <= _MOST_TIMED:
+                times.append(draws.autocorrelation_times(values))
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), rounding))
             rows = np.flatnonzero(skewed[done : done + len(values)])
             skewness[done + rows] = _skewness(values[rows], draws, variance[rows])
             done += len(values)
             bar.update(len(values))
-    found = np.concatenate(mean), np.concatenate(error), skewness, np.concatenate(times)
+        centres, errors = np.concatenate(mean), np.concatenate(error)
+        if pairs > _MOST_TIMED:
+            times.append(_times_of_pairs(moments, draws, centres[own:], errors[own:]))
+    found = centres, errors, skewness, np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)
     return found
+
+
+def _times_of_pairs(moments: Moments, draws: Draws, mean: Floats, error: Floats) -> Floats:
+    """Return the autocorrelation times of the features of all pairs of coordinates.
+
+    The times are computed for evenly spaced pairs, and for pairs with z-scores above `_NOTABLE` at the median of these
+    times. For all other pairs, the median is returned, which `usual_times` uses as a lower limit in any case.
+    """
+    first, second = np.triu_indices(len(moments.centred), 1)
+
+    def times_of(rows: Integers) -> Floats:
+        return np.concatenate(
+            [
+                draws.autocorrelation_times(values - (values @ draws.shares)[:, None])
+                for values in moments.pairs(first[rows], second[rows])
+            ]
+        )
+
+    some = np.linspace(0, len(first) - 1, _MOST_TIMED).astype(np.int64)
+    timed = times_of(some)
+    times = np.full(len(first), np.median(timed))
+    times[some] = timed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        notable = np.flatnonzero(np.abs(mean) / (error * np.sqrt(times)) > _NOTABLE)
+    if len(notable := np.setdiff1d(notable, some)):
+        times[notable] = times_of(notable)
+    return times
 
 
 def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
@@ -738,9 +775,9 @@ def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
 def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
     """Return p-values with Bonferroni corrections within and across groups."""
     tails = tail_probability(np.abs(z), draws.size / times)
-    found = {}
+    groups, found = np.array([feature.group for feature in features]), {}
     for group in GROUPS:
-        rows = [k for k, feature in enumerate(features) if feature.group == group]
-        if rows:
-            found[str(group)] = min(1.0, 2.0 * len(rows) * float(tails[rows].min()))
+        inside = tails[groups == group]
+        if len(inside):
+            found[str(group)] = min(1.0, 2.0 * len(inside) * float(inside.min()))
     return min(1.0, len(found) * min(found.values())), found

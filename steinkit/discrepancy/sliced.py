@@ -81,7 +81,7 @@ class Slice(Bracketed):
         The function phi is a cubic Hermite spline between its nodes. Beyond the outermost nodes, phi is a parabola that
         vanishes at the bound, or a constant if there is no bound. The test function h has mean zero under the target.
         """
-        return self.along(*projected(self.direction, points, scores))
+        return self.along(*(each[0] for each in projected(self.direction[None], points, scores)))
 
     def along(self, u: Floats, pull: Floats) -> Floats:
         """Compute h from u = v.x and pull = s.w as an array of shape (m,)."""
@@ -135,7 +135,7 @@ def solve_slice(
     tolerance : float
     """
     require_time("solving slices")
-    along, pulls = finite_projection(direction, points, scores)
+    ((along,), (pulls,)) = finite_projections(direction[None], points, scores)
     u, (mass, _), pull = merged(along, pulls, weights)
     value, slope, _ = stein_factors
     moved, summed = float(mass @ np.abs(pull)), float(weights[0] @ np.abs(pulls))
@@ -160,24 +160,25 @@ def solve_slice(
     )
 
 
-def finite_projection(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w for the draws.
+def finite_projections(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return u = v.x and s.w for the draws, as in `projected`.
 
     Raises InputError if a result overflows.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        along, pulls = projected(direction, points, scores)
+        along, pulls = projected(directions, points, scores)
     if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
         raise InputError("draws or scores overflow along a direction: rescale them")
     return along, pulls
 
 
-def projected(direction: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w for points with scores, where w = v / |v|^2."""
-    only = np.flatnonzero(direction)
-    if len(only) == 1 and direction[only[0]] == 1.0:  # along a coordinate, the result has no rounding errors
-        return points[:, only[0]].copy(), scores[:, only[0]].copy()
-    return points @ direction, scores @ (direction / (direction @ direction))
+def projected(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return u = v.x and s.w, where w = v / |v|^2, for k directions v as arrays of shape (k, n).
+
+    The results have no rounding errors along a coordinate.
+    """
+    lengths = np.einsum("kd,kd->k", directions, directions)
+    return directions @ points.T, (directions / lengths[:, None]) @ scores.T
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:

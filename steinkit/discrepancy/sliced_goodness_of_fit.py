@@ -45,7 +45,7 @@ from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
-from steinkit.discrepancy.sliced import Slice, finite_projection, merged, solve_slice
+from steinkit.discrepancy.sliced import Slice, finite_projections, merged, projected, solve_slice
 from steinkit.draws import Draws
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
@@ -90,19 +90,20 @@ class Half:
         """
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
-    def along(self, direction: Floats) -> Sequence[Floats]:
-        """Return the distinct values of u, with the means of s.w and the weights.
+    def along(self, directions: Floats) -> Iterator[Sequence[Floats]]:
+        """Yield the distinct values of u along each direction, with the means of s.w and the weights.
 
         Each weight consists of a high and a low part.
         """
         found = self._distinct
-        along, pulls = finite_projection(direction, *np.hsplit(found.points, 2))
-        order = np.argsort(along)
-        u = along[order]
-        if (u[1:] == u[:-1]).any():
-            u, mass, pull = merged(along, pulls, (found.weights, found.weights_low))
-            return u, pull, *mass
-        return u, pulls[order], found.weights[order], found.weights_low[order]
+        for along, pulls in zip(*finite_projections(directions, *np.hsplit(found.points, 2)), strict=True):
+            order = np.argsort(along)
+            u = along[order]
+            if (u[1:] == u[:-1]).any():
+                u, mass, pull = merged(along, pulls, (found.weights, found.weights_low))
+                yield u, pull, *mass
+            else:
+                yield u, pulls[order], found.weights[order], found.weights_low[order]
 
 
 def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], settings: Settings) -> list[Slice]:
@@ -124,7 +125,7 @@ def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], setti
     from steinkit.discrepancy.graph.solvers import chain
 
     require_time("solving slices")
-    data = [half.along(direction) for direction in directions]
+    data = list(half.along(directions))
     programs = [
         SteinProgram(u[:, None], pull[:, None], weights, unjoined(len(u)), bounds=limits, weights_low=low)
         for (u, pull, weights, low), limits in zip(data, bounds, strict=True)
@@ -324,8 +325,10 @@ def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats
             for known, vectors, other, rows in zip(halves, directions, halves[::-1], draws.halves[::-1], strict=True):
                 for some in _together(limited, len(rows)):
                     learned = learn(known, vectors[some], [limited[k] for k in some], settings)
-                    for k, each in zip(some, learned, strict=True):
-                        h[k, rows] = each.test_function(other.points, other.scores)
+                    for k, each, *on in zip(
+                        some, learned, *projected(vectors[some], other.points, other.scores), strict=True
+                    ):
+                        h[k, rows] = each.along(*on)
                     bar.update(len(some))
         return h, directions[0]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.signal import lfilter
 from support.autoregressions import autoregression
 
 import steinkit as sk
@@ -217,3 +218,24 @@ def test_separate_chains():
     assert [each.value for each in found.chains] == pytest.approx([each.value for each in alone])
     assert found.chains[0].p > 0.01 > found.chains[1].p
     assert moment_stein_discrepancy(x[0], scores=-x[0], by_chain=True).chains == ()
+
+
+def test_times_of_pairs_are_computed_for_a_subset_and_for_large_z_scores(monkeypatch):
+    """With a limit of 40 of the 190 pairs, all other results change only through the median of the times."""
+    rng = np.random.default_rng(8)
+    draws = lfilter([1.0], [1.0, -0.6], rng.standard_normal((2000, 20)), axis=0) * 0.8
+    draws[:, 7] += 0.4 * draws[:, 3]
+    whole = sk.moment_stein_discrepancy(draws, scores=-draws)
+    monkeypatch.setattr("steinkit.discrepancy.moments._MOST_TIMED", 40)
+    found = sk.moment_stein_discrepancy(draws, scores=-draws)
+    pairs = np.array([feature.group == "pairs" for feature in whole.features])
+    large = np.abs(whole.z) > 3.0
+    assert 1 <= np.count_nonzero(pairs & large) < 60
+    same = ~pairs | large
+    equal = np.isclose(found.autocorrelation_time, whole.autocorrelation_time, rtol=1e-12, atol=0.0)
+    assert equal[same].all()
+    assert np.count_nonzero(equal) <= np.count_nonzero(same) + 40
+    np.testing.assert_allclose(found.z[same], whole.z[same], rtol=0.1)
+    assert np.abs(found.z[~same]).max() < 3.0
+    assert found.group_p_values["own"] == whole.group_p_values["own"]
+    assert found.p < 1e-6

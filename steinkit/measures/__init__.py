@@ -2,13 +2,14 @@
 
 All measures have the same signature. The functions `score`, `compare`, `curve` and `sweep` use these measures.
 
-    graph         graph Stein discrepancy          any dimension    certified bracket sliced        sliced graph Stein
-    discrepancy   any dimension    certified bracket moments       moment Stein discrepancy         any dimension    an
-    estimate, with a p-value bias          bias of means and sds            any dimension    an estimate classical
-    classical Stein discrepancy      one dimension    certified bracket wasserstein   Wasserstein-1 distance
-    one dimension    bracket; requires the target's cdf ksd           kernel Stein discrepancy         any dimension
-    closed form, bracket for rounding errors ess           effective sample size            any dimension    an
-    estimate; requires no target
+- graph: graph Stein discrepancy, with a certified bracket
+- sliced: sliced graph Stein discrepancy, with a certified bracket
+- moments: moment Stein discrepancy, an estimate with a p-value
+- bias: biases of means and standard deviations, an estimate
+- classical: classical Stein discrepancy in one dimension, with a certified bracket
+- wasserstein: Wasserstein-1 distance in one dimension, with a bracket; requires the cdf of the target
+- ksd: kernel Stein discrepancy in closed form, with a bracket for rounding errors
+- ess: effective sample size, an estimate that requires no target
 
 All measures except the last are distances between the sample and its target, for which smaller values are better. The
 effective sample size is the number of independent draws that would give the same precision. This measure does not

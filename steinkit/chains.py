@@ -215,7 +215,7 @@ class ChainDiagnostics(Measurement):
         sizes = self.bulk_ess.tolist()
         return tuple(map(Term, self.names, sizes, sizes, sizes))
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
         """State the smallest ESS, its limitations, and properties of the chains."""
         question = f"What is its {self.title}?"
         worst = f"The {self.title} of the worst parameter is {compact(self.value)}."

@@ -28,7 +28,6 @@ taken into account.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -145,12 +144,6 @@ class Draws:
     def in_units(self, units: Units) -> Draws:
         """Return the draws converted to other units."""
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
-
-    def by_chain(self) -> Iterator[tuple[int, Draws]]:
-        """Yield the label and the draws of each long chain if there are several chains."""
-        for chain in self.chains if len(self.chains) > 1 else ():
-            if chain.stop - chain.start >= 2 * _FEWEST:
-                yield int(self.chain[chain.start]), self.only(chain)
 
     def only(self, rows: Integers | slice) -> Draws:
         """Return a subset of the draws, given row numbers in increasing order."""

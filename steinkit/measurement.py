@@ -15,11 +15,8 @@ from steinkit.text import Table, count, ordinal, ratio, rounded_outwards, senten
 CERTIFIED_BETWEEN = "certified between"
 """Column heading for brackets that are proved by a certificate."""
 
-_DESCRIBED_COORDINATES = 3
 _SHOWN = 10  # number of table rows in a summary
 _LARGEST, _SMALLEST = "the largest", "the smallest"
-_NOISE = "Exact samples can have a value as high as this, so the following may be sampling noise."
-_NOISE_UNKNOWN = "The values of exact samples are unknown, so the following may be sampling noise."
 
 
 @dataclass(frozen=True)
@@ -294,15 +291,13 @@ class Measurement(Result):
         """State the value."""
         return f"{sentence(self.full_title)} {self.shown}"
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
         """State the value, its certified bracket and its meaning.
 
         Parameters
         ----------
         reference : Reference, optional
             Values of exact samples.
-        is_biased : bool
-            True if a verdict rejects the sample. Chance is then excluded as an explanation.
 
         Returns
         -------
@@ -363,7 +358,7 @@ class BracketResult(Measurement):
         """Status of the bracket."""
         return "proved"
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
         """State the value, its certified bracket, its rank and its meaning.
 
         The sample is ranked among exact samples. See `Measurement.statements`.
@@ -423,37 +418,3 @@ class BracketResult(Measurement):
         """
         sizes = self._times(reference) or [each.value for each in self.terms]
         return sorted(range(len(self.terms)), key=lambda j: -sizes[j])
-
-    def _where(
-        self,
-        reference: Reference | None,
-        is_biased: bool,
-        hints: Sequence[str],
-        unclear: str = "",
-        *,
-        is_certain: bool = False,
-    ) -> str:
-        """Report the direction of the error for the largest contributions.
-
-        Parameters
-        ----------
-        reference : Reference or None
-        is_biased : bool
-            True if a verdict rejects the sample.
-        hints : sequence of str
-            Direction of the error by coordinate, or an empty sequence if it is unknown.
-        unclear : str
-            Sentence that is used if the largest contributions have no hints.
-        is_certain : bool
-            True if chance is excluded as an explanation.
-        """
-        order = self._heaviest(reference)
-        directions = [f"In {self.terms[j].name}, {hints[j]}." for j in order[:_DESCRIBED_COORDINATES] if hints[j]]
-        message = directions or ([unclear] if unclear else [])
-        if not message or is_certain:
-            return " ".join(message)
-        if reference is None or len(reference.lower) < 2:
-            caution = [] if is_biased else [_NOISE_UNKNOWN]
-        else:
-            caution = [] if reference.place(self.lower, self.upper) == "above" else [_NOISE]
-        return " ".join([*caution, *message])

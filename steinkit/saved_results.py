@@ -29,11 +29,10 @@ from steinkit.finding import Kind
 from steinkit.result import Result
 
 _DESCRIPTION = "result"
-_SCHEMA = 1
+_SCHEMA = 2
 """Version of the file format. Increase this number if the fields of a record or their meanings change."""
 
 _RECORDS = {
-    "ChainMoments": "discrepancy.moments",
     "Cell": "sweeps.cells",
     "Choice": "sweeps.choice",
     "Coefficients": "discrepancy.operators",

@@ -114,7 +114,7 @@ def test_functions_are_stored_as_text(tmp_path):
     assert sk.read_result(tmp_path / "r.json").value == result.value
 
 
-def _spoilt(folder, name=None, schema=1, fields=None):
+def _spoilt(folder, name=None, schema=2, fields=None):
     MADE["ksd"]().save(folder / "r.json")
     with np.load(folder / "r.json.npz") as archive:
         arrays = dict(archive)
@@ -141,8 +141,8 @@ def test_repeated_references_to_an_array_take_no_memory(tmp_path):
         (lambda folder: _spoilt(folder, name="os.system"), "os.system is not a record"),
         (lambda folder: _spoilt(folder, name="DistinctSample"), "DistinctSample has no field"),
         (lambda folder: _spoilt(folder, fields={}), "KernelSteinDiscrepancy has no field"),
-        (lambda folder: _spoilt(folder, schema=2), "schema 1, got 2"),
-        (lambda folder: _spoilt(folder, schema=None), "schema 1, got None"),
+        (lambda folder: _spoilt(folder, schema=1), "schema 2, got 1"),
+        (lambda folder: _spoilt(folder, schema=None), "schema 2, got None"),
     ],
 )
 def test_damaged_files_are_refused(spoil, message, tmp_path):

@@ -43,7 +43,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steinkit.arguments import require_flags
 from steinkit.autocorrelation import tail_probability
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
@@ -252,10 +251,7 @@ _SKEWED: tuple[FeatureKind, ...] = ("total spread", "tails", "spread", "axis spr
 _FAR = 6.0  # in standard errors
 _LISTED = 5
 _LARGE = 1e4  # in standard errors; larger values are printed with fewer digits
-_CLEAR = 3.0  # smallest z-score of a reported moment
-_SHARE = 0.2  # smallest z-score of a reported moment, relative to the largest
 _TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
-_GIVEN = " Each moment refers to the conditional distribution given the other coordinates, which may be biased."
 _MEANING = (
     "Each moment, such as 1 + (x - m) s(x) for the score s, has mean 0 under the target. The p-value accounts for "
     "autocorrelation within chains and for the number of moments. The moments do not detect other errors in shape, "
@@ -263,22 +259,6 @@ _MEANING = (
 )
 _ROWS = 1 << 13  # number of draws that are standardized at a time
 _ROUNDING = 1e-12  # variation of a feature relative to its mean that may be a rounding error
-
-
-@dataclass(frozen=True)
-class ChainMoments:
-    """Moment Stein discrepancy of one chain, in the units of the sample.
-
-    Attributes
-    ----------
-    chain : int
-        Label of the chain.
-    p, value : float
-    """
-
-    chain: int
-    p: float
-    value: float
 
 
 @dataclass(frozen=True)
@@ -364,8 +344,6 @@ class MomentSteinDiscrepancy(Measurement):
         Units of the means.
     names : tuple of str
         Names of the d coordinates.
-    chains : tuple of ChainMoments
-        Results of each chain with at least eight draws, if they were requested and if there are several chains.
     seconds : dict of str to float
         Wall time of the stages "scores" and "moments".
     warnings : tuple of str
@@ -393,7 +371,6 @@ class MomentSteinDiscrepancy(Measurement):
     axes: Floats
     units: Units
     names: tuple[str, ...]
-    chains: tuple[ChainMoments, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -440,24 +417,19 @@ class MomentSteinDiscrepancy(Measurement):
             "groups": dict(self.group_p_values),
             "n_effective": self.n_effective,
             "features": [asdict(each) | {"coordinates": [*each.coordinates]} for each in self.moments],
-            **({"chains": [asdict(each) for each in self.chains]} if self.chains else {}),
             "seconds": self.seconds,
         }
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the largest moment, the p-value, and the moments with large z-scores."""
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
+        """State the largest mean and the p-value."""
         number = (
             f"The {self.title} is {compact(self.value)}, the largest absolute mean of a location, spread or dependence "
             f"in standard units (0 under the target). With {count(round(self.n_effective), 'effective draw')}, "
             f"{probability(self.p)}."
         )
-        alone = ", ".join(f"chain {each.chain} {each.p:.2g}" for each in self.chains)
-        agree = f"The p-values of the individual chains are: {alone}."
         return (
             Statement("number", f"What is its {self.title}?", number),
             Statement("limits", f"What does the {self.title} show?", _MEANING, continues=True),
-            Statement("findings", "Where is the difference?", self._largest_text),
-            *([Statement("comparison", "Do the chains agree?", agree)] if self.chains else []),
             *self._method(),
         )
 
@@ -466,16 +438,6 @@ class MomentSteinDiscrepancy(Measurement):
         columns = ("moment", "mean", "standard errors", "autocorrelation time")
         rows = tuple(each.row for each in self.largest_moments[:_LISTED])
         return (Table(f"{sentence(self.title)}, largest first", columns, rows),)
-
-    @property
-    def _largest_text(self) -> str:
-        """A sentence that describes the largest moments."""
-        worst = self.largest_moments[:_LISTED]
-        least = max(_CLEAR, _SHARE * abs(worst[0].z))
-        clear = [str(each) for each in worst if abs(each.z) >= least]
-        if not clear:
-            return f"The means of all locations, spreads and dependences are within {_CLEAR:g} standard errors of 0."
-        return f"Significant moments (standard errors): {'; '.join(clear)}.{_GIVEN * (len(clear) > 1)}"
 
     def __repr__(self) -> str:
         return (
@@ -517,7 +479,6 @@ def moment_stein_discrepancy(
     weights: ArrayLike | None = None,
     bounds: ArrayLike | None = None,
     units: UnitsLike = "own",
-    by_chain: bool = False,
     max_seconds: float | None = None,
 ) -> MomentSteinDiscrepancy:
     """Test the location, spread and dependence of a sample against a target.
@@ -546,8 +507,6 @@ def moment_stein_discrepancy(
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
         the draws ("own"), 1 ("raw"), or a scale for each coordinate. Samples that are compared must use the same scale.
-    by_chain : bool, default False
-        If True, each of several chains is also tested separately.
     max_seconds : float, optional
         Time limit in seconds.
 
@@ -581,23 +540,19 @@ def moment_stein_discrepancy(
     True
     """
     began = time.perf_counter()
-    require_flags(by_chain=by_chain)
     sample = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     scored = time.perf_counter()
-    found = moments_of(sample, units, by_chain=by_chain)
+    found = moments_of(sample, units)
     return replace(found, seconds={"scores": scored - began, "moments": time.perf_counter() - scored})
 
 
-def moments_of(sample: ScoredSample, units: UnitsLike = "own", *, by_chain: bool = False) -> MomentSteinDiscrepancy:
+def moments_of(sample: ScoredSample, units: UnitsLike = "own") -> MomentSteinDiscrepancy:
     """Return the moment Stein discrepancy of a scored sample."""
     laid_out, chosen = sample.draws, Units.of(units, sample.points)
     with one_thread_in_libraries():  # threads do not speed up products that fit in the cache
         found = _judged(laid_out, chosen, sample.bounds)
-        alone = laid_out.by_chain() if by_chain else ()
-        judged = [(label, _judged(chain, chosen, sample.bounds)) for label, chain in alone]
     return replace(
         found,
-        chains=tuple(ChainMoments(label, each.p, each.value) for label, each in judged),
         warnings=(
             *sample.notes,
             *far_apart(sample.points, sample.scores, chosen),

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -33,18 +32,15 @@ from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.double_double import Pair
 from steinkit.errors import Caution, InputError, cautious
-from steinkit.measurement import Reference, Term, terms_of
-from steinkit.result import Statement
+from steinkit.measurement import Term, terms_of
 from steinkit.runtime.deadlines import require_time, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import DistinctSample, Floats
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
-from steinkit.text import listed
 from steinkit.units import Units, UnitsLike
 
 _APART = 1e-100  # smallest distance between spline nodes in standard units; at smaller distances, coefficients overflow
-_REGIONS = ("at the low end", "in the middle", "at the high end")
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,23 +278,6 @@ class SlicedSteinDiscrepancy(Bracketed):
         lower, upper = ([getattr(each, side) for each in self.slices] for side in ("lower", "upper"))
         return terms_of(self.direction_names, lower, upper)
 
-    @cached_property
-    def regions(self) -> Floats:
-        """Array of shape (d, 3) with the mean of h over three regions per coordinate.
-
-        The regions are the lowest quarter, the middle half and the highest quarter of the draws.
-        """
-        points, h = self.units.points(self.sample.points), self.test_functions
-        return np.array([_regions(u, self.sample.weights, h[:, k]) for k, u in enumerate(points.T)])
-
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
-        """State the value and the regions with too many draws.
-
-        See `Measurement.statements`.
-        """
-        where = self._where(reference, is_biased, [*map(_too_many, self.regions, self.terms)])
-        return (*super().statements(reference), Statement("findings", "Where is the difference?", where))
-
     @property
     def _extent(self) -> str:
         return f"{len(self.sample)} points in {self.sample.dim} dimensions, {self.units.kind} units"
@@ -420,23 +399,3 @@ def sliced_stein_discrepancy(
         "If the scores of neighboring draws nearly cancel, precision is lost: rescale the draws, or thin the sample",
     )
     return result
-
-
-def _regions(u: Floats, weights: Floats, h: Floats) -> Floats:
-    """Compute the means of h over three regions of u.
-
-    The regions are the lowest quarter, the middle half and the highest quarter of the draws.
-    """
-    order = np.argsort(u, kind="stable")
-    reached = np.cumsum(weights[order]) - 0.5 * weights[order]
-    region = np.searchsorted([0.25, 0.75], reached)
-    mass = np.bincount(region, weights=weights[order], minlength=3)
-    sums = np.bincount(region, weights=(weights * h)[order], minlength=3)
-    return np.divide(sums, mass, out=np.zeros(3), where=mass > 0.0)
-
-
-def _too_many(means: Floats, term: Term) -> str:
-    """Describe the regions where h is large or negative."""
-    many = [region for region, mean in zip(_REGIONS, means, strict=True) if mean >= term.value > 0.0]
-    few = [region for region, mean in zip(_REGIONS, means, strict=True) if mean < 0.0]
-    return f"there are probably too many draws {listed(many)} and too few {listed(few)}" if many and few else ""

@@ -85,7 +85,7 @@ _ALL = (
     Measure(
         "moments",
         "moment Stein discrepancy",
-        partial(imported("discrepancy.moments.moment_stein_discrepancy"), by_chain=True),
+        imported("discrepancy.moments.moment_stein_discrepancy"),
         shared("bounds", "units", "max_seconds"),
         claim="estimated",
         has_plot=True,

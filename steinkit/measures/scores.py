@@ -154,15 +154,14 @@ class Scores(Result):
             blocks.append(filled(_CHANCE))
         if self.units is not None:
             blocks.append(filled(units_sentence(self.units.document)))
-        omitted = set() if everything else {"draws", "method"} | ({"limits"} if self.verdict else set())
+        omitted = set() if everything else {"method"} | ({"limits"} if self.verdict else set())
         for each in self.measurements:
             blocks.append(running_text([text for text in self._statements(each) if text.kind not in omitted]))
             blocks += [table.text(_LEFT, None if everything else WORST) for table in self._tables(each)]
         return "\n\n".join(blocks)
 
     def _statements(self, each: Measurement) -> tuple[Statement, ...]:
-        is_biased = self.verdict is not None and self.verdict.is_biased
-        return each.statements(self.reference(each), is_biased=is_biased)
+        return each.statements(self.reference(each))
 
     def _tables(self, each: Measurement) -> tuple[Table, ...]:
         return each.tables(self.reference(each))

@@ -1,4 +1,4 @@
-"""Text of graph results: direction of the error, worst draws, comparison, limits."""
+"""Text of graph results: comparison, limits, and the table of coordinates."""
 
 import numpy as np
 import pytest
@@ -12,29 +12,6 @@ def wrong(change, n=150):
     draws = np.random.default_rng(0).standard_normal((n, 2))
     draws[:, 1] = change(draws[:, 1])
     return sk.graph_stein_discrepancy(sk.Sample(draws, names=("alpha", "beta")), TARGET, tolerance=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda x: x + 1.0, "In beta, the draws are too high"),
-        (lambda x: x - 1.0, "In beta, the draws are too low"),
-        (lambda x: 2.0 * x, "In beta, the draws are too wide"),
-        (lambda x: 0.3 * x, "In beta, the draws are too concentrated"),
-    ],
-)
-def test_direction_of_the_error(change, expected):
-    assert expected in " ".join(wrong(change).summary().split())
-
-
-def test_the_worst_coordinate_comes_first_and_the_worst_draw_is_named():
-    draws = np.random.default_rng(0).standard_normal((100, 2))
-    draws[41] = 9.0, 0.0
-    result = sk.graph_stein_discrepancy(draws, TARGET, tolerance=1e-3)
-    summary = " ".join(result.summary().split())
-    assert summary.index("x1 ") < summary.index("x2 ")
-    assert "draw 42 at (9, 0), h = +" in summary
-    assert "not detected" in summary
 
 
 def test_a_wide_bracket_is_never_a_bare_number():
@@ -54,52 +31,15 @@ def test_comparison_with_independent_draws():
     said = " ".join(worse.summary(reference).split())
     assert f"the largest of all 5, {worse.value / reference.median:.2f} times the median" in said
     assert "largest with probability 1/5" in said
-    assert "sampling noise" not in said
     values = np.array([0.5, 0.9, 1.0, 9.0])
     inside = sk.Reference(lower=values, upper=values, n=150)
     assert "smallest of all 5" in " ".join(result.summary(inside).split())
-    assert "sampling noise" in result.summary(inside)
     below = sk.Reference(lower=inside.lower + 50.0, upper=inside.upper + 50.0, n=150)
     assert "the smallest of all 5" in " ".join(result.summary(below).split())
     assert "may also have a small value" in " ".join(result.summary(below).split())
-    assert "sampling noise" in result.summary(below)
     single = " ".join(result.summary(sk.Reference(lower=values[:1], upper=values[:1], n=150)).split())
     assert "1 independent sample of 150 draws from the target: 0.5 to 0.5, median 0.5." in single
     assert "The value of this sample is" not in single
-
-
-def right(draws, covariance):
-    return draws @ np.linalg.cholesky(covariance).T
-
-
-@pytest.mark.parametrize(
-    ("change", "directions", "flagged", "other"),
-    [
-        # Given x1, which is too high, x2 is too low, and g would move it up.
-        (lambda *given: right(*given) + np.array([0.25, 0.0]), {1: {"low"}}, "In x1, the draws are too high", "In x2"),
-        (lambda *given: right(*given) * [1.0, 1.2], {0: {"narrow"}}, "In x2, the draws are too wide", "In x1"),
-        # The mean-field approximation is .44 times as wide as the target; the error is not of a single coordinate.
-        (
-            lambda draws, covariance: draws / np.sqrt(np.diag(np.linalg.inv(covariance))),
-            {0: {"strays"}, 1: {"strays"}},
-            "No shift or rescaling of a single coordinate",
-            "too far from the modes",
-        ),
-        # Each coordinate is too wide given the other, but has the correct marginal distribution.
-        (lambda draws, covariance: draws, {0: {"wide", "strays"}, 1: {"wide", "strays"}}, "", "In x"),
-    ],
-    ids=["shifted", "widened", "mean field", "independent"],
-)
-def test_only_biased_coordinates_are_flagged_under_correlation(change, directions, flagged, other):
-    """A thousand draws, for a target with correlation .9."""
-    covariance = np.array([[1.0, 0.9], [0.9, 1.0]])
-    draws = change(np.random.default_rng(0).standard_normal((1000, 2)), covariance)
-    target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
-    result = sk.graph_stein_discrepancy(draws, target, units="own", tolerance=1e-2)
-    assert all(result._direction(j) in expected for j, expected in directions.items())
-    text = " ".join(result.summary().split())
-    assert flagged in text
-    assert other not in text
 
 
 def test_coordinates_are_compared_with_independent_samples():

@@ -71,15 +71,6 @@ def test_measures_of_draws_that_are_not_rejected_have_a_caution(verdicts, shift,
     assert any("due to chance" in each.text for each in found.statements()) == cautioned
 
 
-@pytest.mark.parametrize(("shift", "cautioned"), [(0.0, True), (1.0, False)])
-def test_rejected_draws_have_no_caution_for_noise(verdicts, shift, cautioned):
-    draws = np.random.default_rng(1).standard_normal((50, 2))
-    sliced = sk.sliced_stein_discrepancy(draws, scores=-draws)
-    found_text = scores(sliced, verdict=verdicts[shift]).statements()
-    assert any("sampling noise" in each.text for each in found_text) == cautioned
-    assert not any("single value" in each.text for each in found_text)
-
-
 def test_a_missing_verdict_has_the_reason():
     found = scores(Bracket(), unjudged="the test needs at least 8 draws")
     assert found.summary().split("\n\n")[1] == "There is no verdict: the test needs at least 8 draws."

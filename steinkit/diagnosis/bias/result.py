@@ -297,7 +297,7 @@ class BiasEstimate(Measurement):
         """
         return f"{self._table(None).text(('quantity',), most)}\n{filled(UNITS)}"
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
         """State the overall bias, the bias of each quantity, and the method."""
         number = (
             f"The root mean square {_TITLE} is {self.value:.3g} ± {max(self.margin, _FINEST):.2g} posterior standard "

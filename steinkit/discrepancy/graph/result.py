@@ -12,12 +12,8 @@ from steinkit.discrepancy.bracket import Measured
 from steinkit.discrepancy.graph.distances import DistanceBound, bound_from_convexity, bound_on_line
 from steinkit.discrepancy.graph.readings import (
     advice,
-    confirmed,
-    direction,
     expected_saturation,
-    influences,
     is_saturated,
-    moments_of,
     spacing,
     width_over_target,
 )
@@ -30,15 +26,6 @@ from steinkit.sample import Floats
 from steinkit.target import Target, require_target
 from steinkit.text import count, rounded_outwards, sentence
 
-DIRECTIONS = {
-    "high": "the draws are too high: moving them down would lower the discrepancy",
-    "low": "the draws are too low: moving them up would lower the discrepancy",
-    "wide": "the draws are too wide: moving them together would lower the discrepancy",
-    "narrow": "the draws are too concentrated: moving them apart would lower the discrepancy",
-    "strays": "the draws are too far from the modes: moving them towards the modes would lower the discrepancy",
-    "crowds": "the draws are too close to the modes: moving them away would lower the discrepancy",
-}
-_UNCLEAR = "No shift or rescaling of a single coordinate is evident."
 _NO_REFERENCE = (
     "The discrepancy decreases with the number of draws, and its size depends on the target. Without independent "
     "draws from the target as a reference, the value can only be used to compare samples."
@@ -233,17 +220,6 @@ class GraphSteinDiscrepancy(Measured):
             "solver": self.solver,
         }
 
-    @cached_property
-    def directions(self) -> tuple[str, ...]:
-        """Direction of the bias for each coordinate.
-
-        The direction is a key of `DIRECTIONS`, or "unclear" if the moments do not confirm it.
-        """
-        moments = moments_of(self.sample, self.scores, self.bounds)
-        known = {} if moments is None else confirmed(*moments)
-        found = [self._direction(j) for j in range(self.sample.dim)]
-        return tuple(each if each in known and known[each][j] else "unclear" for j, each in enumerate(found))
-
     def distance_bound(
         self,
         target: Target | None = None,
@@ -323,27 +299,17 @@ class GraphSteinDiscrepancy(Measured):
         ends = " and ".join(rounded_outwards(self.lower, self.upper))
         return f"{sentence(self.title)} between {ends}" if self.is_wide else super().headline()
 
-    def statements(self, reference: Reference | None = None, *, is_biased: bool = False) -> tuple[Statement, ...]:
+    def statements(self, reference: Reference | None = None) -> tuple[Statement, ...]:
         """Return the statements of the report.
 
-        The statements cover the value, comparison, coordinates, draws, limits and method.
+        The statements cover the value, comparison, limits and method.
 
         See `Measurement.statements`.
         """
         comparison = _NO_REFERENCE if reference is None else self._comparison_with(reference)
-        hints = [DIRECTIONS.get(each, "") for each in self.directions]
-        where = self._where(reference, is_biased, hints, _UNCLEAR, is_certain=any(hints))
-        draws, half = influences(self.sample, self.test_function)
-        influence = (
-            f"Draws with the largest contribution to the optimal test function h (mean {self.lower:.4g} over the "
-            f"sample, 0 under the target; positive in regions with too many draws): {'; '.join(draws)}. "
-            f"{half} of {len(self.sample)} points account for half of the contributions."
-        )
         return (
             Statement("number", f"What is the {self.title}?", self._number),
             Statement("comparison", "How does it compare with exact draws?", comparison),
-            Statement("findings", "Where is the difference?", where),
-            Statement("draws", "Which draws contribute most?", influence),
             Statement("limits", "What does this not detect?", _UNSEEN),
             Statement("method", "How was it computed?", self._how),
         )
@@ -369,14 +335,6 @@ class GraphSteinDiscrepancy(Measured):
 
     def _in_table(self, each: Term) -> str:
         return "see bracket" if self.is_wide else each.shown
-
-    def _direction(self, j: int) -> str:
-        weights, own, uphill = self.sample.weights, 1.0, self.scores[:, j]
-        if self.coefficients is not None:
-            covariance = self.coefficients.covariance[:, j]
-            own, uphill = float(weights @ covariance[:, j]), (covariance * self.scores).sum(axis=1)
-        x, carried = self.sample.points[:, j], float(self.coordinate_lower[j])
-        return direction(weights, x, self.g[:, j], self.drift[:, j], uphill, own, carried)
 
     @property
     def _extent(self) -> str:

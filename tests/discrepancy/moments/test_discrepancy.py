@@ -209,17 +209,6 @@ def test_features_have_mean_zero_on_a_box():
         assert abs(values @ laid_out.shares[use]).max() < 1e-9 * (abs(values) @ laid_out.shares[use]).max()
 
 
-def test_separate_chains():
-    x = np.random.default_rng(16).standard_normal((2, 300, 2))
-    x[1] *= 2.0
-    found = moment_stein_discrepancy(x, scores=-x, by_chain=True)
-    alone = [moment_stein_discrepancy(each, scores=-each, units=found.units) for each in x]
-    assert [each.p for each in found.chains] == pytest.approx([each.p for each in alone])
-    assert [each.value for each in found.chains] == pytest.approx([each.value for each in alone])
-    assert found.chains[0].p > 0.01 > found.chains[1].p
-    assert moment_stein_discrepancy(x[0], scores=-x[0], by_chain=True).chains == ()
-
-
 def test_times_of_pairs_are_computed_for_a_subset_and_for_large_z_scores(monkeypatch):
     """With a limit of 40 of the 190 pairs, all other results change only through the median of the times."""
     rng = np.random.default_rng(8)

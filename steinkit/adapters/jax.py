@@ -4,9 +4,6 @@ NumPyro samples every latent site in the unconstrained space of `numpyro.distrib
 potential energy is U(z) = -log p(f(z), data) - log |det df / dz|. The density of the target is exp(-U). In plates with
 a subsample, the density is evaluated on all the data. The gradient of the log density is computed by JAX.
 
-In a plate of N data points with a ``subsample_size`` of b, the log likelihood is scaled by N / b. If a model indexes
-its data by the plate indices, the likelihood can be evaluated on all the data, or on a batch without the factor N / b.
-
 BlackJAX samples the given log density without a transform. The coordinates of the target are the coordinates of the
 position, in pytree order.
 """
@@ -17,7 +14,6 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,21 +24,20 @@ from steinkit.arguments import require_functions
 from steinkit.containers.reading import chain_by_chain, require_dims
 from steinkit.errors import InputError, SteinkitError, imported
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
-from steinkit.posterior import Posterior, for_one
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 
-def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
+def from_numpyro(model: Callable[..., Any], draws: Any, /, *args: Any, **kwargs: Any) -> tuple[Target, Sample]:
     """Convert a NumPyro model and its draws to a target and a sample.
 
     Both the target and the sample are in unconstrained space.
 
     Parameters
     ----------
-    model : callable or None
-        The model, with the handlers that were used for sampling. If the model is None, the scores are the gradients
-        stored by the sampler, and the target is known only at the draws. In this case, no site may be transformed.
+    model : callable
+        The model, with the handlers that were used for sampling. In plates with a ``subsample_size``, the density is
+        evaluated on all the data.
     draws : numpyro.infer.MCMC, draws by name, or tuple (guide, params, draws)
         Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, which contains labels, or a dict of
         arrays of shape (draws, ...) or (chains, draws, ...) from `MCMC.get_samples` or a guide. Deterministic sites are
@@ -56,15 +51,13 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     Returns
     -------
     Target, Sample
-        The target is a `Posterior` over data indices if the model has one plate with a ``subsample_size`` and without
-        latent sites. Models written for minibatches usually have this form. Otherwise, it is a `Target`.
+        The posterior in unconstrained space, and the draws.
 
     Raises
     ------
     InputError
         If the model has discrete latent sites, including enumerated ones, or if the draws of a site are missing, have a
-        different shape or lie outside the support. Without a model, this error is also raised if no gradients were
-        stored or a site was transformed.
+        different shape or lie outside the support.
     MissingDependencyError
         If NumPyro is not installed (``pip install -e '.[numpyro]'``).
 
@@ -79,9 +72,7 @@ def from_numpyro(model: Callable[..., Any] | None, draws: Any, /, *args: Any, **
     >>> target, sample = sk.from_numpyro(model, mcmc, y=y)  # doctest: +SKIP
     >>> sk.verdict(sample, target)  # doctest: +SKIP
     """
-    require_functions(optional=True, model=model)
-    if model is None:
-        return _from_stored_gradients(draws)
+    require_functions(model=model)
     made = numpyro_model(model, *args, **kwargs)
     if isinstance(draws, tuple) and len(draws) == 3:
         guide, params, draws = draws
@@ -151,11 +142,8 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
         if not sites:
             raise InputError(f"expected latent sites in {label}, got none")
         space = _Space(model, sites)
-    plate = likelihood_plate(trace)
 
     def make_target(names: tuple[str, ...], label: str) -> Target:
-        if plate is not None:
-            return posterior_of_plate(plate, model, space.position, names, label)
         gradient = jax_module().grad(space.log_density)
         return Target(score=vectorised(gradient), log_density=vectorised(space.log_density), names=names, label=label)
 
@@ -230,7 +218,7 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     """
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     infer = imported("numpyro.infer", "NumPyro", "numpyro")
-    whole = with_plates(model, {})
+    whole = with_whole_plates(model)
     start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
     trace = handlers.trace(start).get_trace()
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
@@ -239,7 +227,7 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
         # create a handler per call because a handler stores the key, which would leak from the compiled function
         return handlers.seed(handlers.substitute(model, data=given), 0)()
 
-    return with_plates(prepared, {}), trace
+    return with_whole_plates(prepared), trace
 
 
 def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mapping[str, Any]]:
@@ -284,75 +272,13 @@ def _name(model: Any) -> str:
     return str(model.__name__)
 
 
-def _from_stored_gradients(mcmc: Any) -> tuple[Target, Sample]:
-    """Return a target with scores that are available only at the draws of a run.
-
-    The run must have stored ``z_grad``, which is the gradient of -log p.
-    """
-    if not hasattr(mcmc, "get_extra_fields"):
-        raise InputError(
-            f"expected an MCMC object that stored gradients, because the model is None; got {type(mcmc).__name__}"
-        )
-    stored = mcmc.get_extra_fields(group_by_chain=True)
-    if "z_grad" not in stored:
-        raise InputError('the run stored no gradients; pass the model, or use mcmc.run(..., extra_fields=("z_grad",))')
-    draws, gradients = mcmc.get_samples(group_by_chain=True), stored["z_grad"]
-    if isinstance(draws, Mapping):
-        draws = {name: draws[name] for name in gradients}
-        _require_untransformed(draws, mcmc)
-    tree = TreeCoordinates.of(gradients, lead=2)
-    lead = np.shape(jax_module().tree_util.tree_leaves(gradients)[0])[:2]
-    points, scores = tree.ravel(draws, lead), -tree.ravel(gradients, lead)
-    energy = stored.get("potential_energy")
-    log_p = None if energy is None else -as_floats(energy)
-    sample = Sample(points=points, scores=scores, names=tree.names, log_p=log_p, **_diagnostics(mcmc))
-    return from_stored(sample, "gradients that NumPyro stored")
-
-
-def _require_untransformed(draws: Mapping[str, Any], mcmc: Any) -> None:
-    """Check that the last draws are the sampler's last states.
-
-    These states are unconstrained. The function raises InputError if they differ.
-    """
-    for name, values in draws.items():
-        last, free = np.asarray(values)[:, -1], np.asarray(mcmc.last_state.z[name])
-        if last.size != free.size or not np.allclose(last.reshape(-1), free.reshape(-1), rtol=1e-5):
-            raise InputError(
-                f"{name} was sampled in an unconstrained space, and the stored gradients refer to that space; pass the "
-                "model and its arguments to transform the draws"
-            )
-
-
-@dataclass(frozen=True)
-class Plate:
-    """Plate that has a subsample and only observed sites.
-
-    Attributes
-    ----------
-    name : str
-    size : int
-        Number of data points N.
-    dims : dict of str to int
-        Batch dimension of the plate in every observed site, counted from the last dimension.
-    """
-
-    name: str
-    size: int
-    dims: Mapping[str, int]
-
-
-def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callable[[], Any]:
-    """Return the model with the given indices in some of its plates.
-
-    The other plates use all their indices.
-    """
+def with_whole_plates(model: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the model with all indices in its plates."""
     handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
 
     def given(site: Mapping[str, Any]) -> Any:
-        if site["type"] != "plate":
-            return None
-        return indices[site["name"]] if site["name"] in indices else jnp.arange(site["args"][0])
+        return jnp.arange(site["args"][0]) if site["type"] == "plate" else None
 
     def substituted() -> Any:
         with warnings.catch_warnings():
@@ -360,81 +286,6 @@ def with_plates(model: Callable[[], Any], indices: Mapping[str, Any]) -> Callabl
             return handlers.substitute(model, substitute_fn=given)()
 
     return substituted
-
-
-def likelihood_plate(trace: Mapping[str, Any]) -> Plate | None:
-    """Return the data plate, or None if there is no such plate.
-
-    The plate must be the only one with a subsample. This plate must have observed sites and no latent sites.
-    """
-    plates = [site for site in trace.values() if site["type"] == "plate"]
-    subsampled = [site for site in plates if site["args"][1] is not None and site["args"][1] < site["args"][0]]
-    if len(subsampled) != 1:
-        return None
-    name, size = subsampled[0]["name"], int(subsampled[0]["args"][0])
-    dims = {}
-    for site in trace.values():
-        frame = next((each for each in site.get("cond_indep_stack", ()) if each.name == name), None)
-        if site["type"] == "sample" and frame is not None:
-            if not site["is_observed"]:
-                return None
-            dims[site["name"]] = frame.dim
-    return Plate(name, size, dims) if dims else None
-
-
-def posterior_of_plate(
-    plate: Plate,
-    model: Callable[[], Any],
-    position: Callable[[Any], dict[str, Any]],
-    names: tuple[str, ...],
-    label: str,
-) -> Target:
-    """Return a posterior that uses the indices of a plate as its data.
-
-    The prior density of the returned `Posterior` is the joint density of the other sites.
-    """
-    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
-    util = imported("numpyro.infer.util", "NumPyro", "numpyro")
-    jax = jax_module()
-    outside = handlers.block(model, hide=list(plate.dims))
-
-    def log_prior(vector: Any) -> Any:
-        return -util.potential_energy(outside, (), {}, position(vector))
-
-    def terms(vector: Any, indices: Any) -> Any:
-        values = util.constrain_fn(outside, (), {}, position(vector))
-        batch = handlers.substitute(with_plates(model, {plate.name: indices}), data=values)
-        trace = handlers.trace(batch).get_trace()
-        return sum(_terms_of(trace[name], dim, plate.size / len(indices)) for name, dim in plate.dims.items())
-
-    def total(vector: Any, indices: Any) -> Any:
-        return terms(vector, indices).sum()
-
-    many, grad_many = vectorised(terms), vectorised(jax.grad(total))
-    return Posterior(
-        data=(np.arange(plate.size),),
-        log_likelihood=for_one(many),
-        grad_log_likelihood=for_one(grad_many),
-        log_prior=vectorised(log_prior),
-        grad_log_prior=vectorised(jax.grad(log_prior)),
-        log_likelihood_many=many,
-        grad_log_likelihood_many=grad_many,
-        names=names,
-        label=label,
-    )
-
-
-def _terms_of(site: Mapping[str, Any], dim: int, scale: float) -> Any:
-    """Return the log likelihood of each data point in a batch.
-
-    The scale factor of the plate is not applied.
-    """
-    jnp = jax_module().numpy
-    values = site["fn"].log_prob(site["value"])
-    if site["scale"] is not None:
-        values = values * (site["scale"] / scale)
-    values = jnp.moveaxis(values, dim, 0)
-    return values.reshape(len(values), -1).sum(axis=1)
 
 
 def from_blackjax(

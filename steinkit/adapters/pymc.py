@@ -30,8 +30,7 @@ from steinkit.containers.named_draws import Labels, NamedDraws, positions
 from steinkit.containers.objects import is_tree
 from steinkit.containers.reading import read_draws
 from steinkit.errors import InputError, UsageError, imported
-from steinkit.posterior import Posterior
-from steinkit.sample import Floats, Integers, Sample
+from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
 # `Parameter` space for each transform name.
@@ -50,7 +49,7 @@ SPACES = {
 _BOXES: dict[str, tuple[Any, ...]] = {"circular": (None, None), "log": (0.0, None), "logodds": (0.0, 1.0)}
 
 
-def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = None) -> tuple[Target, Sample]:
+def from_pymc(model: Any, draws: Any, *, approximation: Any = None) -> tuple[Target, Sample]:
     """Convert a PyMC model and draws to a target and a sample in unconstrained space.
 
     Parameters
@@ -62,17 +61,12 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     approximation : pymc.MeanField or pymc.FullRank, optional
         Result of `pymc.fit` that generated the draws. The sample then contains the log density of the approximation,
         and `verdict` computes the Pareto k.
-    mode : optional
-        PyTensor compilation mode. By default, NumPy evaluates the graph, vectorized over draws, after one or two
-        seconds of compilation. The modes ``"NUMBA"``, ``"JAX"`` and PyTensor's default (``pytensor.config.mode``)
-        compile for half a minute. These modes are useful if one evaluation of the score takes milliseconds.
 
     Returns
     -------
     Target
-        The target is a `Posterior` if all observed variables have the same length N along the first axis of their log
-        density. All other terms, including potentials, form the prior. Evaluating a batch takes as long as evaluating
-        all the data. In other cases, the target is a `Target`. A variable without a transform keeps its bounds.
+        The posterior in unconstrained space. NumPy evaluates its density, vectorized over draws, after one or two
+        seconds of compilation. A variable without a transform keeps its bounds.
     Sample
         Draws of the unconstrained variables, named by the coordinates of the model, such as ``mu``, ``log tau`` and
         ``theta[Choate]``. Deterministic variables are ignored.
@@ -94,7 +88,7 @@ def from_pymc(model: Any, draws: Any, *, approximation: Any = None, mode: Any = 
     >>> target, sample = sk.from_pymc(model, draws)  # doctest: +SKIP
     >>> sk.verdict(sample, target)  # doctest: +SKIP
     """
-    target, sample = pymc_model(model, mode=mode).bind(draws)
+    target, sample = pymc_model(model).bind(draws)
     if approximation is not None:
         sample = sample.with_columns(log_q=_log_q(approximation, model, sample.points))
     return target, sample
@@ -117,7 +111,7 @@ def _log_q(approximation: Any, model: Any, points: Floats) -> Floats:
     return np.asarray(-0.5 * (z**2).sum(axis=0))
 
 
-def pymc_model(model: Any, *, mode: Any = None) -> Model:
+def pymc_model(model: Any) -> Model:
     """Return the posterior defined by a PyMC model.
 
     The function `from_pymc` also converts draws.
@@ -130,52 +124,13 @@ def pymc_model(model: Any, *, mode: Any = None) -> Model:
     shapes = {name: tuple(map(int, shape)) for name, shape in model.eval_rv_shapes().items()}
     parameters = tuple(_parameter(model, rv, shapes) for rv in model.free_RVs)
     bounds = np.concatenate([_bounds(model, rv, each) for rv, each in zip(model.free_RVs, parameters, strict=True)])
-    graphs = Graphs(model, [each.free_shape for each in parameters], mode, label)
+    graphs = Graphs(model, [each.free_shape for each in parameters], label)
 
     def make_target(names: tuple[str, ...], label: str) -> Target:
         limits = bounds if np.isfinite(bounds).any() else None
-        if graphs.data_length is not None:
-            return _PyMCPosterior(graphs, graphs.data_length, names, limits, label)
         return Target(graphs.score, log_density=graphs.log_density, names=names, bounds=limits, label=label)
 
     return Model(label, parameters, make_target, graphs.unconstrain, graphs.constrain)
-
-
-class _PyMCPosterior(Posterior):
-    """Posterior of a PyMC model in unconstrained space.
-
-    The data are represented by the indices 0 to N - 1.
-
-    The model always evaluates the likelihood of all the data. The terms of a batch are then selected, so evaluating a
-    batch takes as long as evaluating all the data.
-    """
-
-    def __init__(self, graphs: Graphs, size: int, names: tuple[str, ...], bounds: Floats | None, label: str) -> None:
-        self._graphs = graphs
-        super().__init__(
-            data=(np.arange(size),),
-            log_likelihood=lambda theta, rows: graphs.log_likelihood(theta[None])[0, rows],
-            grad_log_likelihood=lambda theta, rows: self._gradient(theta[None], rows[None])[0],
-            log_prior=graphs.log_prior,
-            grad_log_prior=graphs.grad_log_prior,
-            log_likelihood_many=lambda thetas, rows: np.take_along_axis(graphs.log_likelihood(thetas), rows, axis=1),
-            grad_log_likelihood_many=self._gradient,
-            names=names,
-            bounds=bounds,
-            label=label,
-        )
-
-    def _gradient(self, thetas: Floats, rows: Integers) -> Floats:
-        """Return the gradients of the log likelihoods of K batches."""
-        times = np.zeros((len(thetas), self.size))
-        np.add.at(times, (np.arange(len(thetas))[:, None], rows), 1.0)
-        return self._graphs.grad_log_likelihood(thetas, times)
-
-    def _score_over_data(self, points: Floats) -> Floats:
-        return self._graphs.score(points)
-
-    def _log_density_over_data(self, points: Floats) -> Floats:
-        return self._graphs.log_density(points)
 
 
 def _require_smooth(model: Any, label: str) -> None:
@@ -281,47 +236,26 @@ class Graphs:
     model : pymc.Model
     free_shapes : sequence of tuple of int
         Shapes of the value variables, in the order of the model's free variables.
-    mode : optional
-        PyTensor mode, or None for NumPy.
     label : str
         Name of the model in messages.
 
     Attributes
     ----------
-    data_length : int or None
-        Number of data points N, which is the common length of the observed variables along the first axis of their log
-        density.
-    log_density, log_prior : callable, (n, d) -> (n,)
-        Log density with and without the observed variables.
-    score, grad_log_prior : callable, (n, d) -> (n, d)
-        Gradients of these functions.
-    log_likelihood : callable, (n, d) -> (n, N)
-        Log likelihood of every data point.
-    grad_log_likelihood : callable, (n, d) and (n, N) -> (n, d)
-        Gradient of the log likelihood. The second argument is the multiplicity of each data point.
+    log_density : callable, (n, d) -> (n,)
+    score : callable, (n, d) -> (n, d)
+        Gradient of the log density.
     """
 
-    def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], mode: Any, label: str) -> None:
+    def __init__(self, model: Any, free_shapes: Sequence[tuple[int, ...]], label: str) -> None:
         self._model = model
         self._shapes = list(free_shapes)
-        self._mode = mode
         self._label = label
         self._values = [model.rvs_to_values[rv] for rv in model.free_RVs]
         self._data = _data_as_constants(model)
-        every = _log_density_terms(model, self._data, label)
-        shapes = self._shapes_of(every)
-        first, last = len(model.free_RVs), len(model.free_RVs) + len(model.observed_RVs)
-        likelihood, prior = every[first:last], every[:first] + every[last:]
-        every = prior + likelihood
-        self._block = max(1, _BLOCK_FLOATS // max(1, sum(map(prod, shapes))))
-        lengths = {shape[0] if shape else None for shape in shapes[first:last]}
-        self.data_length: int | None = lengths.pop() if len(lengths) == 1 else None
-        self.log_density = self._lazily(lambda: self._function(*self._total(every)))
-        self.score = self._lazily(lambda: self._gradient_of(*self._total(every)))
-        self.log_prior = self._lazily(lambda: self._function(*self._total(prior)))
-        self.grad_log_prior = self._lazily(lambda: self._gradient_of(*self._total(prior)))
-        self.log_likelihood = self._lazily(lambda: self._function(*self._per_datum(likelihood)))
-        self.grad_log_likelihood = self._lazily(lambda: self._weighted_gradient(likelihood))
+        terms = _log_density_terms(model, self._data, label)
+        self._block = max(1, _BLOCK_FLOATS // max(1, sum(map(prod, self._shapes_of(terms)))))
+        self.log_density = self._lazily(lambda: self._function(*self._total(terms)))
+        self.score = self._lazily(lambda: self._gradient_of(*self._total(terms)))
 
     def unconstrain(self, draws: dict[str, Floats]) -> Floats:
         """Transform draws of the variables to an unconstrained array of shape (n, d)."""
@@ -375,15 +309,6 @@ class Graphs:
         value = _pytensor("graph.replace").vectorize_graph(sum(term.sum() for term in terms), at_points)
         return [points], value + 0.0 * points.sum(axis=1)  # the shape is also (n,) for flat priors
 
-    def _per_datum(self, likelihood: list[Any]) -> tuple[list[Any], Any]:
-        """Return symbolic points and the log likelihood of each data point.
-
-        The arrays have shapes (n, d) and (n, N).
-        """
-        points, at_points = self._points()
-        total = sum(term.reshape((term.shape[0], -1)).sum(axis=1) for term in likelihood)
-        return [points], _pytensor("graph.replace").vectorize_graph(total, at_points)
-
     def _points(self) -> tuple[Any, dict[Any, Any]]:
         """Return a symbolic matrix of n points and the value variables at each point."""
         tensor = _pytensor("tensor")
@@ -406,16 +331,9 @@ class Graphs:
 
     def _function(self, inputs: list[Any], outputs: Any, **options: Any) -> Any:
         compile_graph = imported("pytensor", "PyTensor", "pymc").function
-        if self._mode is not None:
-            return compile_graph(inputs, outputs, mode=self._mode, **options)
         with warnings.catch_warnings():  # NumPy has its own BLAS
             warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS", category=UserWarning)
             return compile_graph(inputs, outputs, mode=_numpy_mode(), **options)
-
-    def _weighted_gradient(self, likelihood: list[Any]) -> Any:
-        (points,), terms = self._per_datum(likelihood)
-        times = _pytensor("tensor").matrix("times", dtype="float64")
-        return self._gradient_of([points, times], terms * times)
 
     def _lazily(self, compiled: Callable[[], Any]) -> Callable[..., Floats]:
         """Return a function that is compiled on its first call.
@@ -424,12 +342,11 @@ class Graphs:
         """
         compiled = cache(compiled)
 
-        def function(points: Floats, *others: Floats) -> Floats:
+        def function(points: Floats) -> Floats:
             parts = []
             with np.errstate(all="ignore"):  # `Target` reports values that are not finite
                 for begin in range(0, max(1, len(points)), self._block):
-                    rows = slice(begin, begin + self._block)
-                    parts.append(compiled()(points[rows], *(other[rows] for other in others)))
+                    parts.append(compiled()(points[begin : begin + self._block]))
             return np.concatenate(parts)
 
         return function

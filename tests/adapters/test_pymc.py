@@ -268,62 +268,6 @@ def test_current_data_potentials_and_custom_densities():
         np.testing.assert_allclose(each.score(sample.points), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_likelihood_of_batches_and_prior():
-    rng = np.random.default_rng(9)
-    first, second = rng.normal(size=(5, 2)), rng.normal(size=5)
-    with pm.Model() as model:
-        mu = pm.Normal("mu", 0.0, 2.0)
-        sigma = pm.Exponential("sigma", 1.0)
-        pm.Normal("first", mu, sigma, observed=first)
-        pm.Normal("second", 2.0 * mu, 1.0, observed=second)
-        pm.Potential("penalty", -mu)
-    target = pymc_model(model).target
-    assert isinstance(target, sk.Posterior)
-    assert target.size == 5
-    points = rng.normal(size=(6, 2))
-    mu, sigma = points[:, 0], np.exp(points[:, 1])
-    of_first = -0.5 * ((first[None] - mu[:, None, None]) / sigma[:, None, None]) ** 2 - np.log(
-        sigma[:, None, None] * np.sqrt(2.0 * np.pi)
-    )
-    of_second = -0.5 * (second - 2.0 * mu[:, None]) ** 2 - 0.5 * np.log(2.0 * np.pi)
-    terms = of_first.sum(axis=2) + of_second
-    rows = np.array([3, 0, 3])
-    np.testing.assert_allclose(target.log_likelihood(points[0], rows), terms[0, rows], rtol=1e-10)
-    many = rng.integers(0, 5, (6, 3))
-    np.testing.assert_allclose(
-        target.log_likelihood_many(points, many), np.take_along_axis(terms, many, axis=1), rtol=1e-10
-    )
-    np.testing.assert_allclose(
-        target.grad_log_prior(points), np.column_stack([-mu / 4.0 - 1.0, 1.0 - sigma]), rtol=1e-10, atol=1e-12
-    )
-    by_mu = ((first[None] - mu[:, None, None]) / sigma[:, None, None] ** 2).sum(axis=2) + 2.0 * (
-        second - 2.0 * mu[:, None]
-    )
-    by_log_sigma = (((first[None] - mu[:, None, None]) / sigma[:, None, None]) ** 2 - 1.0).sum(axis=2)
-    gradients = np.stack([by_mu, by_log_sigma], axis=2)
-    np.testing.assert_allclose(
-        target.grad_log_likelihood(points[0], rows), gradients[0, rows].sum(axis=0), rtol=1e-10, atol=1e-12
-    )
-    expected = np.stack([gradients[k, batch].sum(axis=0) for k, batch in enumerate(many)])
-    np.testing.assert_allclose(target.grad_log_likelihood_many(points, many), expected, rtol=1e-10, atol=1e-12)
-    target.check_shapes(points[0])
-    expected = target.grad_log_prior(points) + gradients.sum(axis=1)
-    np.testing.assert_allclose(target.score(points), expected, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(
-        target.log_density(points), target.log_prior(points) + terms.sum(axis=1), rtol=1e-10, atol=1e-12
-    )
-
-
-def test_observed_variables_of_two_lengths_give_a_plain_target():
-    with pm.Model() as model:
-        mu = pm.Normal("mu")
-        pm.Normal("a", mu, observed=[1.0, 2.0])
-        pm.Normal("b", mu, observed=[1.0, 2.0, 3.0])
-    target = pymc_model(model).target
-    assert type(target) is sk.Target
-    np.testing.assert_allclose(target.score([[0.5]]), [[-0.5 + 9.0 - 2.5]], rtol=1e-12)
-
-
 def test_variable_left_untransformed_keeps_its_bounds():
     with pm.Model() as model:
         pm.Exponential("rate", 2.0, default_transform=None)
@@ -430,7 +374,6 @@ def test_parameters_that_pymc_rejects_have_density_zero():
     assert target.log_density(points)[2] == -np.inf
     np.testing.assert_array_equal(target.proposal_log_density(points)[[0, 1, 3]], expected)
     assert np.isfinite(target.proposal_score(points)[[0, 1, 3]]).all()
-    assert target.log_likelihood_many(points, np.tile(np.arange(4), (4, 1))).shape == (4, 4)
 
 
 def test_an_assertion_of_the_model_rejects_a_proposal():

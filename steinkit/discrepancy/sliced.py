@@ -169,9 +169,9 @@ def finite_projections(directions: Floats, points: Floats, scores: Floats) -> tu
 
 
 def projected(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w, where w = v / |v|^2, for k directions v as arrays of shape (k, n).
+    """Return u = v.x and s.w for k directions v as arrays of shape (k, n).
 
-    The results have no rounding errors along a coordinate.
+    Here, w = v / |v|^2. The results have no rounding errors along a coordinate.
     """
     lengths = np.einsum("kd,kd->k", directions, directions)
     return directions @ points.T, (directions / lengths[:, None]) @ scores.T

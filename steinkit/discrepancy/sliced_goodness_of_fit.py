@@ -91,7 +91,7 @@ class Half:
         return Sample(np.hstack([self.points, self.scores]), weights=self.share).distinct()
 
     def along(self, directions: Floats) -> Iterator[Sequence[Floats]]:
-        """Yield the distinct values of u along each direction, with the means of s.w and the weights.
+        """Yield the distinct u of each direction with their weights and means of s.w.
 
         Each weight consists of a high and a low part.
         """

@@ -57,13 +57,9 @@ def random_program(seed):
     if rng.random() < 0.3:  # pairs that nearly coincide
         points[n // 2 :] = points[: n - n // 2] + 10.0 ** rng.integers(-6, -1) * rng.standard_normal((n - n // 2, dim))
     bounds = None
-    if rng.random() < 0.5:
-        lower, upper = points.min(axis=0) - rng.random(dim), points.max(axis=0) + rng.random(dim)
-        bounds = np.column_stack([lower, upper])
-        bounds[rng.random(bounds.shape) < 0.4] *= np.inf
-        bounds = np.where(np.isnan(bounds), np.inf, bounds)
-        bounds[:, 0] = np.where(np.isinf(bounds[:, 0]), -np.inf, bounds[:, 0])
-        bounds[:, 1] = np.where(np.isinf(bounds[:, 1]), np.inf, bounds[:, 1])
+    if rng.random() < 0.6:  # some at a point or near it
+        below, above = rng.choice([0.0, 1e-2, 0.5, np.inf], (2, dim))
+        bounds = np.column_stack([points.min(axis=0) - below, points.max(axis=0) + above])
     factors = SteinFactors.of(tuple(rng.choice([0.5, 1.0, 2.0, 4.0], 3)))
     scores = rng.standard_normal((n, dim)) * rng.choice([0.1, 1.0, 10.0])
     weights = rng.dirichlet(np.ones(n)) if rng.random() < 0.5 else np.full(n, 1.0 / n)

@@ -30,6 +30,7 @@ def test_pareto_k_is_the_tail_index_of_the_ratios(variance, reliable):
         found.append(weights)
     assert np.mean([each.pareto_k for each in found]) == pytest.approx(1.0 - 1.0 / variance, abs=0.15)
     assert found[-1].reliable == reliable
+    assert ("not reliable" in found[-1].sentence) != reliable
 
 
 def test_weights_and_k_are_those_of_arviz():

@@ -7,9 +7,9 @@
 
 A fit consists of a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of
 its means and standard deviations is a quantity. A quantity is *reliable* if the verdict reports it as reliable. It is
-*covered* if the true bias is within the margin of error, plus two standard errors of the truth. Biases are in true
-standard deviations, and biases of standard deviations are log ratios. The tables list the following numbers for each
-target and each approximation:
+*covered* if the true bias is within the margin of error, plus two standard errors of the reference value. Biases are in
+true standard deviations, and biases of standard deviations are log ratios. The tables list the following numbers for
+each target and each approximation:
 
 - rejected: the number of fits with p <= .01;
 - reliable: the fraction of the quantities of rejected fits that are reliable;
@@ -43,17 +43,17 @@ DRAWS, LEVEL = 1000, 0.01
 FINAL = 5000
 """First seed of the last run. The seeds from 1000, 2000, 3000 and 4000 counted earlier rules for the margins of a run:
 without the change by its last moves, with runs that still drift, with half of that change, and with a shorter run."""
-NOISES = 2.0  # standard errors of the truth
-LARGE = 0.1  # sd beyond the margin
-FEWEST = 10  # quantities of a target that must reach LEAST
+NOISES = 2.0  # allowance for the errors of reference values, in standard errors
+LARGE = 0.1  # excess over the margin of error at which an error counts as large, in sds
+FEWEST = 10  # minimum number of reliable quantities for which a target must reach LEAST
 COVERED, SDS_COVERED, LEAST, RELIABLE, LARGE_SHARE = 0.95, 0.93, 0.85, 0.5, 1 / 200
 TRUTH = "approximate_fits_truth"
-PRECISION = 0.01  # largest allowed standard error of a true value, in sds
+PRECISION = 0.01  # maximum standard error of a reference value, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Errors minus margins of the reported biases of a fit: means, then sds; NaN if not reliable."""
+    """Errors minus margins of the reported biases, for means and then for sds; NaN if not reliable."""
 
     model: str
     kind: str
@@ -71,7 +71,7 @@ class Fit:
 
 
 def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
-    """Compare the biases of a verdict with the truth."""
+    """Compare the biases reported by a verdict with the reference values."""
     rng = np.random.default_rng([seed, zlib.crc32(f"{model.name}, {kind}".encode())])
     draws = KINDS[kind](model, DRAWS, rng)
     nothing = np.full(2 * len(truth.mean), np.nan)
@@ -100,7 +100,7 @@ def judge(model: Model, kind: str, seed: int, truth: Truth) -> Fit:
 
 
 def fits_of(name: str, seed: int, kinds: Iterable[str], truth: Truth) -> tuple[list[Fit], float]:
-    """Evaluate all approximations of a target with one seed; return the CPU time as well."""
+    """Evaluate all approximations of a target with one seed, and measure the CPU time."""
     began = time.process_time()
     return [judge(models()[name], kind, seed, truth) for kind in kinds], time.process_time() - began
 
@@ -117,7 +117,7 @@ def store_truths(folder: Path) -> None:
     Raises
     ------
     ValueError
-        If the standard error of a true value exceeds a hundredth of a standard deviation.
+        If the standard error of a reference value exceeds a hundredth of a standard deviation.
     """
     rows = []
     for name, model in models().items():
@@ -156,7 +156,7 @@ def figures(fits: list[Fit]) -> dict[str, float]:
 
 
 def table(title: str, fits: list[Fit], by: Callable[[Fit], str]) -> list[dict[str, Any]]:
-    """Print one row per group and one for all fits; return the rows."""
+    """Print one row per group and one for all fits, and return the rows."""
     groups: dict[str, list[Fit]] = {}
     for fit in fits:
         groups.setdefault(by(fit), []).append(fit)
@@ -186,7 +186,7 @@ def print_worst(fits: list[Fit], count: int = 20) -> None:
 
 
 def print_goals(rows: list[dict[str, Any]]) -> None:
-    """Print each goal, and whether the rows of the targets meet it."""
+    """Print each goal, and state whether the rows of the targets meet it."""
     every = rows[-1]
     quantities = every["means"] + every["sds"]
     counts = {"covered": ("means", "sds"), "sds_covered": ("sds",)}

@@ -14,9 +14,9 @@ from curved_models import Array, Model, Rng, mode_and_curvature
 from fault import walked
 from scipy.optimize import LbfgsInvHessProduct, minimize
 
-BASE_DRAWS = 200  # draws of a variational fit, and their negatives
-PATH_DRAWS, HISTORY = 50, 6  # draws per approximation along a path of L-BFGS, and pairs in its memory
-LANGEVIN_STEP, LANGEVIN_STEPS = 0.1, 60  # in units of the variances
+BASE_DRAWS = 200  # number of base draws in a variational fit, which also uses their negatives
+PATH_DRAWS, HISTORY = 50, 6  # number of draws per approximation along an L-BFGS path, and number of stored pairs
+LANGEVIN_STEP, LANGEVIN_STEPS = 0.1, 60  # step size in units of the variances, and number of steps
 BATCH_STEP, BATCH_NOISE, CHAINS, THIN = 0.1, 1.0, 4, 20  # noise in units of the score's sd, in standardized coordinates
 TEMPERATURE, TILT = 1.25, 0.6
 FAR = 20.0  # number of sds beyond which a chain counts as diverged and restarts with half the step size
@@ -75,7 +75,7 @@ def _variational(model: Model, n: int, rng: Rng, full: bool) -> Array:
 
 
 def pathfinder(model: Model, n: int, rng: Rng) -> Array:
-    """Draw from the normal approximation with the highest ELBO along a path of L-BFGS from a distant point."""
+    """Draw from the normal approximation with the highest ELBO along an L-BFGS path from a distant point."""
     center, scale = moments(model)
     target, start = model.target, center + 2.0 * scale * rng.standard_normal(len(center))
     path = [start]

@@ -1,15 +1,15 @@
-"""Coverage of the margins of `steinkit.estimate_bias`, and accuracy of repaired results.
+"""Coverage of the margins of error from `steinkit.estimate_bias`, and accuracy of repaired results.
 
     python benchmarks/bias.py                       # half an hour
     python benchmarks/bias.py --quick
-    python benchmarks/bias.py --posteriors FOLDER   # also samples of real posteriors, as in `bias_problems.py`
+    python benchmarks/bias.py --posteriors FOLDER   # also samples from real posteriors, as in `bias_problems.py`
     python benchmarks/bias.py --only modes choice --seed 1
 
-A mean or a standard deviation is *covered* if the truth is within its margin of error, plus two standard errors of the
-truth. A cell is a sample. The column *least* is the smallest coverage in a cell with at least ten quantities. Errors
-are in standard deviations, as medians over the reliable quantities. The column *worse* counts the quantities with an
-error that the repair increases by more than .05. The column *as one* refers to the quantities of samples with reliable
-estimates for all quantities.
+A mean or a standard deviation is *covered* if the reference value is within its margin of error, plus two standard
+errors of the reference value. A cell is a sample. The column *least* is the smallest coverage in a cell with at least
+ten quantities. Errors are in standard deviations, as medians over the reliable quantities. The column *worse* counts
+the quantities with an error that the repair increases by more than .05. The column *as one* refers to the quantities of
+samples with reliable estimates for all quantities.
 
 The program has the following parts:
 
@@ -58,15 +58,15 @@ from steinkit.errors import SteinkitError
 from steinkit.samplers import sgld
 
 PARTS = ("posteriors", "logistic", "fresh", "sgld", "modes", "choice")
-NOISES = 2.0  # standard errors of the truth that are added to a margin of error
+NOISES = 2.0  # number of standard errors of a reference value that are added to a margin of error
 WORSE = 0.05
-FEWEST = 10  # smallest number of quantities of a cell for the least coverage
+FEWEST = 10  # minimum number of reliable quantities in a cell that is included in the column *least*
 PROBABILITIES = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Estimates and true values of a sample.
+    """Estimates and reference values for a sample.
 
     The entries are those of the reliable means, followed by those of the standard deviations.
     """
@@ -84,7 +84,7 @@ class Cell:
 
     @classmethod
     def of(cls, problem: Problem, method: str = "auto") -> Cell:
-        """Estimate the biases of a sample, and compare them with the truth."""
+        """Estimate the biases of a sample, and compare them with the reference values."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = sk.estimate_bias(problem.points, problem.target, scores=problem.scores, method=method)
@@ -266,7 +266,7 @@ def grid_truth(target: sk.Target, width: float = 4.0, size: int = 801) -> Truth:
 
 
 def print_modes(cells: list[Cell]) -> None:
-    """Return the fractions of cells that are rejected, and that have all reliable quantities covered."""
+    """Return the fraction of rejected cells, and the fraction of cells in which all reliable quantities are covered."""
     print(f"\nRejected, or covered\n\n{'':44}{'cells':>8}{'rejected':>9}{'covered':>9}{'wrong':>8}")
     rows: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -279,7 +279,7 @@ def print_modes(cells: list[Cell]) -> None:
 
 
 def choices(quick: bool, seed: int) -> None:
-    """Print the true error of the setting chosen by each measure, relative to the smallest."""
+    """Print the true error of the setting chosen by each measure, relative to the smallest true error."""
     problems = {  # target, batch size
         "logistic, d = 2": (skewed_logistic(2, 100, seed=seed), 10),
         "nodal, d = 6": (sk.targets.LogisticRegression.nodal(), 5),

@@ -2,9 +2,9 @@
 
     python benchmarks/bias_advi.py    # ten minutes; requires PyMC and NumPyro; --of pymc selects one of them
 
-There are three models in each library, and one of them is hierarchical. The truth is computed from long chains of NUTS,
-and comparisons account for its standard errors. In addition to the fits, a thousand other draws from NUTS are
-evaluated. The columns are those of `bias.py`. All quantities refer to the scale on which the library samples.
+There are three models in each library, and one of them is hierarchical. The reference values are computed from long
+NUTS chains, and comparisons account for their standard errors. In addition to the fits, a thousand other draws from
+NUTS are evaluated. The columns are those of `bias.py`. All quantities refer to the scale on which the library samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.special import expit
 
 import steinkit as sk
 
-BLOCKS = 40  # draws of the long chains, treated as independent
+BLOCKS = 40  # number of blocks of the long chains, treated as independent
 
 
 def hierarchical_data() -> tuple[Any, ...]:
@@ -107,7 +107,7 @@ def numpyro_model(name: str) -> Callable[[], None]:
 
 
 def by_pymc(name: str, draws: int, seed: int) -> Iterator[Problem]:
-    """Return draws of NUTS and of both fits by PyMC."""
+    """Return draws from PyMC's NUTS and from both PyMC fits."""
     import pymc
 
     quiet: dict[str, Any] = {"progressbar": False, "random_seed": seed}
@@ -123,7 +123,7 @@ def by_pymc(name: str, draws: int, seed: int) -> Iterator[Problem]:
 
 
 def by_numpyro(name: str, draws: int, seed: int) -> Iterator[Problem]:
-    """Return draws of NUTS and of both automatic guides of NumPyro."""
+    """Return draws from NumPyro's NUTS and from both automatic guides."""
     import jax
     from numpyro.infer import MCMC, NUTS, SVI, Trace_ELBO, autoguide
     from numpyro.optim import Adam
@@ -148,9 +148,9 @@ def by_numpyro(name: str, draws: int, seed: int) -> Iterator[Problem]:
 
 
 def _problems(name: str, bound: Callable[[Any], Any], long: Any, short: Any, made: dict[str, Any]) -> Iterator[Problem]:
-    """Yield samples with the truth of the long chains.
+    """Yield samples with the reference values from the long chains.
 
-    The function `bound` converts draws of a library to a target and a sample.
+    The function `bound` converts draws from a library to a target and a sample.
     """
     exact = bound(long)[1]
     truth = Truth.of(exact.points.reshape(BLOCKS, -1, exact.dim))

@@ -30,7 +30,8 @@ KINDS = {
     "ula": "Langevin",
 }
 DRAWS = 1000
-_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40  # in units of the covariance; sds are 8% too large for a normal target
+# step size in units of the covariance, and number of steps; for a normal target, the sds are 8% too large
+_LANGEVIN_STEP, _LANGEVIN_STEPS = 0.6, 40
 _PATH, _ACCEPTED = 5, 0.8
 
 
@@ -68,7 +69,7 @@ class Problem:
 
 
 def posteriors(folder: Path) -> Iterator[Problem]:
-    """Yield six samples of each posterior in a folder."""
+    """Yield six samples from each posterior in a folder."""
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
         facts, samples = json.loads((place / "facts.json").read_text()), np.load(place / "biased.npz")
         mean, sd = np.array(facts["mean"]), np.array(facts["sd"])
@@ -234,7 +235,7 @@ def normal_approximation(target: sk.Target) -> tuple[np.ndarray, np.ndarray]:
 def hamiltonian_chains(
     target: sk.Target, chains: int, draws: int, rng: np.random.Generator, warm_up: int = 300
 ) -> np.ndarray:
-    """Draw exactly, shape (chains, draws, d).
+    """Draw exact samples of shape (chains, draws, d).
 
     The metric is the curvature at the mode, and later the warm-up covariance.
     """

@@ -31,7 +31,7 @@ WIDEST = 10.0
 class Model:
     """Target with exact draws and true moments.
 
-    The draws are a function (n, rng) -> (n, d), and the moments are also computed by a function.
+    A function (n, rng) -> (n, d) generates the draws, and another function computes the moments.
     """
 
     name: str
@@ -67,7 +67,7 @@ def _without_sampler(target: sk.Target) -> sk.Target:
 
 
 def exactly(mean: Array, sd: Array) -> Truth:
-    """Return a true value without standard error."""
+    """Return exact reference values with standard errors of zero."""
     return Truth(np.asarray(mean, float), np.asarray(sd, float), np.zeros(len(mean)), np.zeros(len(mean)))
 
 
@@ -324,7 +324,7 @@ def _horseshoe() -> Model:
         prior = np.logaddexp(scales, -scales).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
         return -prior - 0.5 * ((y - np.exp(x[:, :1] + x[:, 1:4]) * z) ** 2).sum(axis=1)
 
-    grid = np.linspace(-15.0, 15.0, 601)  # of log tau and log lambda; half-Cauchy tails decrease as exp(-|x|)
+    grid = np.linspace(-15.0, 15.0, 601)  # for log tau and log lambda; half-Cauchy tails decrease as exp(-|x|)
     prior = np.exp(-np.logaddexp(grid, -grid))
 
     def given(log_tau: Array, value: float) -> tuple[Array, Array]:

@@ -1,15 +1,15 @@
-"""Check that calls end within `max_seconds`, whatever they compute.
+"""Check that calls end within `max_seconds`, regardless of what they compute.
 
-There are two kinds of calls. The calls in CASES need about as much time as allowed, or more. The other calls compute
-all measures for samples with 1000 to a million draws and one to a thousand coordinates. The draws are independent, or
-from a random walk if similar neighbors change the computing time. A call is late if it takes more than one and a half
-times its limit plus two seconds. The exit code is 1 if a call is late.
+There are two kinds of calls. The calls in CASES require at least about the time that is allowed. The other calls
+compute all measures for samples with 1000 to a million draws and one to a thousand coordinates. The draws are
+independent, or from a random walk if similar neighbors change the computing time. A call is late if it takes more than
+one and a half times its limit plus two seconds. The exit code is 1 if a call is late.
 
 Each call runs in a process that is forked from this one, so that its memory can be measured and remaining threads
 cannot affect other calls. Kernels are compiled in advance on small samples because compilation cannot be interrupted.
-For each call, the table lists the result, with the relative width of a bracket, or the error. Times are wall times, so
-calls may be late on a busy machine. If a call gets less than half of a processor, its processor time is used instead.
-After ten minutes, a call is treated as hanging.
+For each call, the table lists either the result (with the relative width of its bracket) or the error. Times are wall
+times, so calls may be late on a busy machine. If a call gets less than half of a processor, its processor time is used
+instead. After ten minutes, a call is treated as hanging.
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--cases N] [--seed S] [--most GIGABYTES]
 """
@@ -65,7 +65,7 @@ class Case(NamedTuple):
         return 2 if "2 jobs" in self.name else 1
 
     def draws(self, generator: np.random.Generator) -> np.ndarray:
-        """Return standard normal draws, or those of a slow random walk."""
+        """Return standard normal draws, or draws from a slow random walk."""
         independent = generator.standard_normal(self.shape)
         return 0.02 * independent.cumsum(axis=0) if self.walk else independent
 
@@ -191,7 +191,7 @@ class Cost(NamedTuple):
     outcome: str
 
     def faults(self, case: Case) -> str:
-        """Return problems, in capitals."""
+        """Return the problems in capital letters."""
         limit = 1.5 * case.seconds + 2.0
         is_starved = self.processor < 0.5 * self.seconds
         late = self.seconds > (_HUNG if is_starved else limit) or self.processor > limit * case.jobs
@@ -199,7 +199,7 @@ class Cost(NamedTuple):
 
 
 def peak_memory() -> float:
-    """Return the peak memory of this process since `forget_peak`, or 0 if unknown."""
+    """Return the peak memory of this process since `forget_peak`, or 0 if it is unknown."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
         return 1024.0 * float(found.group(1)) if found else 0.0

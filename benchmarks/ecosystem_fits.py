@@ -14,8 +14,8 @@ The reference for each model consists of four chains of 10,000 draws from PyMC's
 centered and non-centered forms of a model have the same reference, which is sampled in the non-centered form. The file
 ``records/ecosystem_fits_reference.json`` contains the reference means and standard deviations. An estimated bias is
 covered if the true bias is within its margin of error, plus two standard errors of the reference. The column "worst
-miss" is the largest distance of a reliable estimate from the truth beyond this margin. Errors are root mean squares
-over means and log standard deviations.
+miss" is the largest distance of a reliable estimate from the reference value beyond this margin. Errors are root mean
+squares over means and log standard deviations.
 """
 
 from __future__ import annotations
@@ -401,7 +401,7 @@ class Claim:
 
     @property
     def miss(self) -> float:
-        """Distance of the truth from the margin of error."""
+        """Distance of the reference value from the margin of error."""
         return abs(self.claimed - self.true) - math.hypot(self.margin, NOISES * self.noise)
 
     def __str__(self) -> str:

@@ -28,7 +28,7 @@ from scipy.stats import beta
 import steinkit as sk
 
 LEVELS = (0.05, 0.01)
-MANY = 100  # coordinates above which a verdict takes seconds, and a quarter of the samples is used
+MANY = 100  # with more coordinates, a verdict takes seconds, and only a quarter of the samples are used
 TESTS = ("p", "p_moments", "p_bounded", "p_sliced", "p_ksd", "p_dependence", "p_invariance", "p_critic")
 HEAD = f"{'family':44} {'tried':>5} {'judged':>6}   " + "   ".join(f"{test:>12}" for test in TESTS)
 
@@ -84,13 +84,13 @@ def row(name: str, found: list[Found]) -> str:
 
 
 def _rejected(p_values: np.ndarray) -> list[list[float]]:
-    """Return the rates at both levels of the tests that were run: "p_critic" or "p_invariance"."""
+    """Return the rejection rates of each test at both levels; NaN if the test was not run."""
     made = (column[~np.isnan(column)] for column in p_values.T)
     return [[float((p <= level).mean()) if len(p) else np.nan for level in LEVELS] for p in made]
 
 
 def counts_of(rows: dict[str, list[Found]]) -> list[dict[str, Any]]:
-    """Return the numbers of samples, of evaluated samples and of rejections of each family, for the record."""
+    """Return the numbers of samples, evaluated samples and rejections of each family, for the record."""
     records = []
     for name, found in rows.items():
         p_values = np.array([each.p_values[0] for each in found if each.judged])

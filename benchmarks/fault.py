@@ -12,9 +12,7 @@ from scipy.optimize import minimize
 import steinkit as sk
 
 Array = np.ndarray
-SHAPE = frozenset(
-    {"scale", "tails", "shape"}
-)  # possible kinds of a finding for a change of the shape of one coordinate
+SHAPE = frozenset({"scale", "tails", "shape"})  # possible kinds of the finding if the shape of one coordinate changes
 LINK = frozenset({"dependence"})
 
 
@@ -29,8 +27,8 @@ class Fault:
     target : sk.Target
         Target with its exact score.
     culprits : frozenset of int, or None
-        Coordinates that a correct first finding may name. The tuple is None if all coordinates are affected, or none in
-        particular.
+        Coordinates that a correct first finding may name. It is None if all coordinates are affected, or if no
+        coordinate in particular is affected.
     kinds : frozenset of str, or None
         Correct kinds of the first finding. It is None if several kinds are equally correct.
     """

@@ -64,7 +64,7 @@ def findings_of(found: sk.Verdict, fault: Fault) -> Row:
 
 
 def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]:
-    """Results of the verdict for each sample of a defect, or for exact draws of its targets."""
+    """Results of the verdict for each sample with a defect, or for exact draws from the same targets."""
     for k in range(repeats):
         rng = np.random.default_rng([zlib.crc32(name.encode()), k])
         fault = entry.make(rng)
@@ -80,7 +80,7 @@ def samples(name: str, entry: Entry, repeats: int, right: bool) -> Iterator[Row]
 
 
 def share(values: list[Any]) -> str:
-    """Return the fraction of true values among the known ones."""
+    """Return the fraction of values that are true, excluding None."""
     known = [bool(value) for value in values if value is not None]
     return f"{sum(known) / len(known):.2f}" if known else "-"
 
@@ -124,7 +124,7 @@ def write(path: Path, rows: list[Row]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fresh", action="store_true", help="defects that were not used during development")
-    parser.add_argument("--right", action="store_true", help="evaluate independent draws of the targets instead")
+    parser.add_argument("--right", action="store_true", help="evaluate independent draws from the targets instead")
     parser.add_argument("--repeats", type=int, default=20, help="samples per defect")
     parser.add_argument("--quick", action="store_true", help="two samples per defect")
     parser.add_argument("--only", default="", metavar="NAME", help="defects with NAME in their name")

@@ -25,7 +25,7 @@ import steinkit as sk
 
 CORRELATION = np.array([[1.0, 0.6, 0.2], [0.6, 1.0, -0.3], [0.2, -0.3, 1.0]])
 CONCENTRATIONS = np.array([0.7, 1.5, 3.0, 6.0, 2.0])
-POOL_CHAINS, POOL_DRAWS = 1000, 100  # draws of targets without an exact sampler
+POOL_CHAINS, POOL_DRAWS = 1000, 100  # number of chains, and draws per chain, for targets without an exact sampler
 
 
 @cache
@@ -129,7 +129,7 @@ def volatility(returns: int = 12, persistence: float = 0.9) -> sk.Target:
 
 @cache
 def separated() -> sk.targets.LogisticRegression:
-    """Return a logistic regression of twenty responses, the signs of the first feature; prior sds are 5."""
+    """Return a logistic regression for twenty responses, the signs of the first feature, with prior sds of 5."""
     features = np.random.default_rng(52).standard_normal((20, 3)) * np.array([1.0, 2.0, 0.5])
     return sk.targets.LogisticRegression(features, features[:, 0] > 0.0, prior_variance=25.0)
 
@@ -142,7 +142,7 @@ def pool(target: sk.Target) -> Array:
 
 
 def picked(target: sk.Target, rng: Rng) -> Array:
-    """Select a thousand draws of the pool."""
+    """Select a thousand draws from the pool."""
     draws = pool(target)
     return draws[rng.choice(len(draws), N, replace=False)]
 
@@ -175,7 +175,7 @@ def half_converged(rng: Rng, step: float = 0.1, steps: int = 10, noise: float = 
 
 
 def dropped_prior(rng: Rng, data: int = 20, dim: int = 5) -> Case:
-    """Draw the posterior of a linear regression with a flat prior; the target has a standard normal prior."""
+    """Draw from the posterior of a linear regression with a flat prior; the target has a standard normal prior."""
     features = rng.standard_normal((data, dim))
     answers = features @ rng.standard_normal(dim) + rng.standard_normal(data)
 
@@ -188,7 +188,7 @@ def dropped_prior(rng: Rng, data: int = 20, dim: int = 5) -> Case:
 
 
 def subsampled(rng: Rng, data: int = 200, kept: int = 180) -> Case:
-    """Draw the posterior of a logistic regression from 90% of the data, each with weight 1 / .9."""
+    """Draw from the posterior of a logistic regression given 90% of the data, each with weight 1 / .9."""
     features = rng.standard_normal((data, 4))
     responses = rng.random(data) < expit(features @ np.array([1.0, -0.5, 0.5, 0.0]))
     target = sk.targets.LogisticRegression(features, responses, prior_variance=4.0)

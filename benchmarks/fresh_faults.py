@@ -118,7 +118,7 @@ def kept_off(rng: Rng) -> Fault:
 
 
 def log_scale(size: int) -> sk.Target:
-    """Return the posterior of the mean and log sd of standard normal data, with flat priors of mean and sd."""
+    """Return the posterior of the mean and log sd of standard normal data, with flat priors on the mean and the sd."""
 
     def parts(x: Array) -> tuple[Array, Array]:
         return x[:, 0], size * np.exp(-2.0 * x[:, 1])
@@ -135,7 +135,7 @@ def log_scale(size: int) -> sk.Target:
 
 
 def log_scale_draws(size: int, jacobian: int, n: int, rng: Rng) -> Array:
-    """Draw mean and log sd, with or without the Jacobian of the logarithm."""
+    """Draw the mean and the log sd, with or without the Jacobian of the logarithm."""
     phi = -0.5 * np.log(rng.gamma(0.5 * (size - 1 - jacobian), 2.0 / size, n))
     return np.column_stack([np.exp(phi) / np.sqrt(size) * rng.standard_normal(n), phi])
 
@@ -189,14 +189,14 @@ def no_hastings(rng: Rng, shape: float = 30.0) -> Fault:
 
 
 def variational(rng: Rng) -> Fault:
-    """Draw a mean-field normal for a t distribution of 7 df with correlations .3."""
+    """Draw from a mean-field normal approximation to a t distribution with 7 df and correlations .3."""
     matrix = 0.7 * np.eye(5) + 0.3
     sds = 1.0 / np.sqrt(np.diag(np.linalg.inv(matrix)))
     return Fault(sds * rng.standard_normal((500, 5)), sk.targets.StudentT(7.0, scale_matrix=matrix))
 
 
 def one_light(rng: Rng) -> Fault:
-    """Draw one of twenty t coordinates from a normal distribution of the same variance."""
+    """Draw one of twenty t coordinates from a normal distribution with the same variance."""
     target = sk.Target(
         score=lambda x: -5.0 * x / (4.0 + x**2),
         log_density=lambda x: -2.5 * np.log1p(x**2 / 4.0).sum(axis=1),
@@ -230,7 +230,7 @@ def no_rejection(rng: Rng, dim: int = 20, step: float = 0.8) -> Fault:
 
 
 def cooled(rng: Rng, power: float = 0.85) -> Fault:
-    """Draw p^power of a logistic regression, by walks from its Laplace approximation."""
+    """Draw from p^power for a logistic regression, by random walks from its Laplace approximation."""
     target = logistic(80, 3)
     mode, covariance = laplace_of(target)
     starts = mode + rng.standard_normal((800, 3)) @ np.linalg.cholesky(covariance / power).T
@@ -283,7 +283,7 @@ def wide_mode(rng: Rng) -> Fault:
 
 
 def nodal_laplace(rng: Rng) -> Fault:
-    """Draw the Laplace approximation of the bundled logistic regression."""
+    """Draw from the Laplace approximation to the bundled logistic regression."""
     target = sk.targets.LogisticRegression.nodal()
     mode, covariance = laplace_of(target)
     return Fault(mode + rng.standard_normal((1000, 6)) @ np.linalg.cholesky(covariance).T, target)

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from fuzzing import corpora, readers
 
-FILES = {  # according to their cost; the total is slightly more than 10,000
+FILES = {  # number of files per reader, chosen by cost; the total is slightly more than 10,000
     "csv": 2000,
     "gz": 900,
     "stan": 1300,
@@ -45,7 +45,7 @@ FILES = {  # according to their cost; the total is slightly more than 10,000
     "units": 500,
     "report": 400,
 }
-DEADLINE = 10.0  # seconds; half of them in CPU seconds if the process gets less than half of a processor
+DEADLINE = 10.0  # seconds; half of this limit, in CPU seconds, if the process gets less than half of a processor
 LONG = 120.0  # seconds after which a file counts as hanging
 MEMORY = 3_000_000_000  # bytes of address space beyond those of a process that has loaded all readers
 OUTCOMES = ("read", "refused", "misread", "traceback", "hung", "over memory")
@@ -129,7 +129,7 @@ class Worker:
         return self.process
 
     def end(self) -> None:
-        """End the process, if any."""
+        """End the process if there is one."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()

@@ -29,12 +29,12 @@ from pathlib import Path
 
 import numpy as np
 
-SOON = 2.0  # seconds in which a command must end
-HUNG = 60.0  # seconds after which it is killed
+SOON = 2.0  # time limit for a command to end, in seconds
+HUNG = 60.0  # seconds after which a command is killed
 LONG = 600.0  # seconds after which a command counts as hanging
 INTERRUPTED = 130
 TICKS = os.sysconf("SC_CLK_TCK")
-STARTING = 0.2  # CPU seconds in which Python starts, before it runs steinkit
+STARTING = 0.2  # CPU time in seconds that Python needs to start before it runs steinkit
 
 MODEL = """
 import numpy as np
@@ -152,7 +152,7 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
         time.sleep(rng.uniform(0.0, seconds))
         if process.poll() is not None:
             process.communicate()
-            continue  # it had finished
+            continue  # the command had finished
         sent, worked = time.monotonic(), processor_seconds(process.pid)
         process.send_signal(signal.SIGINT)
         try:
@@ -163,8 +163,9 @@ def interrupted(folder: Path, name: str, seconds: float, rng: np.random.Generato
             return f"did not end within {HUNG:.0f} s"
         took, worked = time.monotonic() - sent, processor_seconds(process.pid) - worked
         if process.returncode == 0:
-            continue  # it had almost finished
-        if process.returncode not in (INTERRUPTED, -signal.SIGINT):  # the latter before its start: shells report 130
+            continue  # the command had almost finished
+        # the second code occurs before steinkit starts; shells report 130
+        if process.returncode not in (INTERRUPTED, -signal.SIGINT):
             return f"exit code {process.returncode}: {errors.strip().splitlines()[-1:]}"
         for text in ("Exception ignored", "Traceback"):
             if text in errors:
@@ -187,7 +188,7 @@ def processor_seconds(process: int) -> float:
 
 
 def half_written(folder: Path) -> str:
-    """Return the first incomplete file, or an empty text if there is none."""
+    """Return the first incomplete file, or an empty string if there is none."""
     left = [path for path in folder.rglob("*.tmp") if path.is_file()]
     if left:
         return f"left {left[0].name}"

@@ -65,7 +65,7 @@ CASES = tuple(
         (("parent", 1), ("parent", 2), ("worker", 2)),  # one job has no workers
     )
 )
-END, INTERRUPTED = 5.0, 2.0  # seconds that processes have to end
+END, INTERRUPTED = 5.0, 2.0  # time limits for processes to end, in seconds
 BOUND = ("setpriv", "--bounding-set", "-dac_override")  # makes permissions apply to the root user
 LONG = 600.0  # seconds after which a sweep counts as hanging, even on a busy machine
 WORKER = "popen_loky"  # part of a worker's command
@@ -181,7 +181,7 @@ def killed_once(
         time.sleep(rng.uniform(0.0, seconds))
         if send(sweep, process, signal.Signals[f"SIG{name}"], victim):
             break
-        process.wait(LONG)  # it had finished
+        process.wait(LONG)  # the sweep had finished
     limit = INTERRUPTED if name == "INT" else END
     if not ends(process, LONG if victim == "worker" else limit):
         process.kill()

@@ -151,7 +151,7 @@ def missed_neck(rng: Rng, sd: float = 1.5) -> Fault:
 
 
 def same_moments(rng: Rng, df: float = 5.0, dim: int = 5) -> Fault:
-    """Draw a normal distribution with the covariance of a t distribution."""
+    """Draw from a normal distribution with the covariance of a t distribution."""
     x = np.sqrt(df / (df - 2.0)) * rng.standard_normal((N, dim))
     return Fault(x, sk.targets.StudentT(df, dim=dim), None, SHAPE)
 

@@ -1,4 +1,4 @@
-"""Verdicts, biases and choice of a step size from ten of a million data points per draw.
+"""Compute verdicts and biases and choose a step size, using only 10 of the 1,000,000 data points per draw.
 
 The program compares scores from ten data points per draw with scores from all data.
 
@@ -35,7 +35,7 @@ from steinkit.sample import Floats
 from steinkit.samplers import mala, sgld
 
 D, BATCH, BLOCK = 20, 10, 50_000
-STEPS = (0.1, 0.3, 0.6, 1.2)  # times the inverse of the largest curvature
+STEPS = (0.1, 0.3, 0.6, 1.2)  # in units of the inverse of the largest curvature
 
 
 class Problem(NamedTuple):

@@ -66,7 +66,7 @@ class Measured:
 class Kernel:
     """Kernel with the unit of its work, the description of its limit, and its sizes.
 
-    The sizes are a few sizes, and all sizes.
+    The attribute `quick` contains a few of the sizes, and `sizes` contains all of them.
     """
 
     name: str

@@ -22,7 +22,7 @@ import steinkit as sk
 
 SIZES = ((1000, 1), (1000, 2), (10_000, 2), (1000, 10), (10_000, 10))
 FEW = ((100, 1), (100, 2))
-LARGEST = {"graph": 2, "classical": 1, "wasserstein": 1}  # dimensions
+LARGEST = {"graph": 2, "classical": 1, "wasserstein": 1}  # maximum dimension
 
 Measure = Callable[[np.ndarray, sk.Target], Any]
 MEASURES: dict[str, Measure] = {

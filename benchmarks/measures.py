@@ -91,7 +91,7 @@ def ksd_metric_peer(draws: Array, _: Array) -> Value:
     return lambda: float(measure.kernel_stein_discrepancy(points))
 
 
-PEERS: dict[str, tuple[Callable[[Array, Array], Value], int]] = {  # and the largest n that memory allows
+PEERS: dict[str, tuple[Callable[[Array, Array], Value], int]] = {  # function, and largest n that memory allows
     "NumPy, blocked": (numpy_peer, 10_000),
     "stein-thinning": (stein_thinning_peer, 10_000),
     "goodpoints": (goodpoints_peer, 10_000),
@@ -175,7 +175,7 @@ def cost_table(sizes: list[int], repeats: int) -> None:
 def faulty_samples(target: sk.Target, n: int) -> dict[str, Array]:
     """Return samples of n draws with a known defect.
 
-    The modes of the target are -4 and 4.
+    The modes of the target are at -4 and 4.
     """
     right = target.sample(n, rng=1)[:, 0]
     rng = np.random.default_rng(2)

@@ -20,7 +20,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers.block import newton_system
 
-# SuperLU as a Cholesky factorization: diagonal pivots, and an order for symmetric matrices.
+# SuperLU as a Cholesky solver, with diagonal pivots and a column ordering for symmetric matrices.
 SYMMETRIC: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 
 
@@ -47,7 +47,7 @@ class NewtonMatrix:
 
     @classmethod
     def of(cls, n: int, dim: int) -> NewtonMatrix:
-        """Return the matrix of N(0, I), without draws that are so close that rows of one coordinate occur."""
+        """Return the matrix for draws from N(0, I) that are far enough apart to avoid rows of a single coordinate."""
         program = stein_program(*normal(n, dim))
         plan = newton_system.prepare(program)
         coordinate = plan.forms[0].coordinate(0)
@@ -133,20 +133,20 @@ class PeerSystem:
         change[:] = self.rows @ self.solve(self.objective + self.columns @ force)
 
     def bounds(self, rows: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
-        """Compute bounds of the optimum, as solver `block` does."""
+        """Compute bounds on the optimum in the same way as solver `block`."""
         lower = self.objective @ rows[self.m :] / max(1.0, np.abs(rows).max())
         edges = np.where(np.arange(len(multipliers)) < self.m, multipliers, 0.0)
         return lower, np.abs(edges).sum() + np.abs(self.objective - self.columns @ edges).sum()
 
 
 def superlu(matrix: sparse.csc_array) -> Callable[..., Any]:
-    """Factorize by SuperLU in a minimum degree order, which it computes each time."""
+    """Factorize with SuperLU, which computes a minimum degree ordering each time."""
     solve: Callable[..., Any] = splu(matrix, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC).solve
     return solve
 
 
 class Qdldl:
-    """Factorization by QDLDL in an approximate minimum degree order, which is kept."""
+    """Factorization by QDLDL with a stored approximate minimum degree ordering."""
 
     def __init__(self) -> None:
         self.solver: Any = None
@@ -154,7 +154,7 @@ class Qdldl:
     def __call__(self, matrix: sparse.csc_array) -> Callable[..., Any]:
         """Factorize a matrix.
 
-        The first call determines the order.
+        The first call determines the ordering.
         """
         if self.solver is None:
             self.solver = importlib.import_module("qdldl").Solver(matrix)

@@ -63,7 +63,7 @@ class Fits:
         return f"{self.model.name}, {self.package}, {chains} chain{'s' if chains > 1 else ''}"
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield draws, shape (chains, draws, d), and scores, shape (chains * draws, d), of every seed."""
+        """For each seed, yield the draws, shape (chains, draws, d), and the scores, shape (chains * draws, d)."""
         for points in self.points.astype(np.float64):
             yield points, self.model.score(points.reshape(-1, self.model.dim))
 

@@ -26,7 +26,8 @@ WARM_UP = 1000  # the default of PyMC, set for NumPyro and BlackJAX; nutpie keep
 def grouped_data(seed: int = 45) -> tuple[np.ndarray, np.ndarray]:
     """Return a covariate and a binary response, each of shape (42, 10), from the grouped logistic regression."""
     rng = np.random.default_rng(seed)
-    covariate = rng.standard_normal((GROUPS, ROWS)).astype(np.float32).astype(np.float64)  # exact in both precisions
+    # exact in single and double precision
+    covariate = rng.standard_normal((GROUPS, ROWS)).astype(np.float32).astype(np.float64)
     logits = 0.4 + 0.7 * rng.standard_normal((GROUPS, 1)) - 0.8 * covariate
     return covariate, (rng.random((GROUPS, ROWS)) < 1.0 / (1.0 + np.exp(-logits))).astype(np.int64)
 

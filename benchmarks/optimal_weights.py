@@ -6,7 +6,7 @@
 
 The program has the following parts:
 
-- posteriors: samples of the posteriors in a folder with one subfolder per posterior, which contains `reference.npz`,
+- posteriors: samples from the posteriors, with one subfolder per posterior; each subfolder contains `reference.npz`,
   `biased.npz` and `facts.json`. The posterior `normal_2-normal_mixture` is omitted because its modes are far apart and
   none of these methods estimates mode weights. Two samples are added to those in the folder: 1000 reference draws,
   which are exact, and 1000 of 2000 reference draws, selected with probabilities that increase along the first principal
@@ -18,9 +18,10 @@ The program has the following parts:
 - exact: brackets of small random instances against optima in rational arithmetic;
 - time: CPU seconds by the numbers of draws and coordinates.
 
-Errors are root mean squares over the coordinates, in standard deviations under the target: of means, of standard
-deviations, of the 5, 25, 50, 75 and 95% quantiles, and the mean Wasserstein distance of the marginals. The
-kernel-optimal weights minimize the kernel Stein discrepancy with the inverse multiquadric kernel (Liu and Lee 2017).
+The errors of means, of standard deviations and of the 5, 25, 50, 75 and 95% quantiles are root mean squares over the
+coordinates, in standard deviations under the target. The mean Wasserstein distance of the marginals has the same unit.
+The kernel-optimal weights minimize the kernel Stein discrepancy with the inverse multiquadric kernel (Liu and Lee
+2017).
 
 The samples are split into two halves. All choices are based on the development half, and the held-out half is evaluated
 once. The posteriors are split in pairs of similar dimension (`DEVELOPMENT`). The other samples have the seeds 0, 1, ...
@@ -58,7 +59,7 @@ DRAWS = 1000
 OMITTED = "normal_2-normal_mixture"
 STEPS = (1e-3, 5e-3, 1e-2)
 DEVELOPMENT = ("gp_regr", "garch11", "low_dim_gauss_mix", "logmesquite", "eight_schools_centered", "diamonds")
-HALVES = {"development": 0, "held-out": 100}  # first seed
+HALVES = {"development": 0, "held-out": 100}  # first seed of each half
 
 
 class Case(NamedTuple):
@@ -73,7 +74,7 @@ class Case(NamedTuple):
 
 
 def posteriors(folder: Path, draws: int, half: str) -> Iterator[Case]:
-    """Yield the samples of the posteriors in a folder."""
+    """Yield the samples from the posteriors in a folder."""
     for place in sorted(folder.iterdir()):
         label = place.name.split("-")[-1]
         if not (place / "biased.npz").is_file() or place.name == OMITTED:
@@ -182,7 +183,7 @@ def errors(case: Case, weights: np.ndarray) -> dict[str, float]:
 
 
 def noise(case: Case) -> float:
-    """Return the root mean square error of the true quantiles, or 0 if they are not estimated from few draws."""
+    """Return the root mean square error of the reference quantiles, or 0 if they are from more than 10,000 draws."""
     n = len(case.truth)
     if n > 10_000:
         return 0.0
@@ -224,7 +225,7 @@ def summarize(rows: list[dict[str, Any]], title: str) -> None:
             np.array([max(pair[k]["quantile"] ** 2 - row["noise"] ** 2, 1e-6) ** 0.5 for pair, row in pairs])
             for k in (0, 1)
         )
-        print(f"    quantile without the noise of the truth: median {np.median(new / old):.2f}")
+        print(f"    quantile without the noise of the reference: median {np.median(new / old):.2f}")
 
 
 def compare(cases: Iterator[Case], title: str, methods: Sequence[str]) -> list[dict[str, Any]]:
@@ -294,7 +295,7 @@ def measure_times(quick: bool) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="folder with samples of posteriors")
+    parser.add_argument("--posteriors", type=Path, metavar="FOLDER", help="folder with samples from posteriors")
     parser.add_argument("--part", choices=PARTS, action="append", help="part to run, by default all parts")
     parser.add_argument("--half", choices=HALVES, default="development", help="half of the samples")
     parser.add_argument("--draws", type=int, default=DRAWS)

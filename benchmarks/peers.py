@@ -63,7 +63,7 @@ def seconds_of_made(make: Callable[[], Callable[[], Any]]) -> float | None:
 
 
 def factorisations(quick: bool) -> Iterator[Comparison]:
-    """Compare factorizations of a Newton matrix, with a kept order and without.
+    """Compare factorizations of a Newton matrix with and without a stored ordering.
 
     The factorization of steinkit also forms the matrix.
     """

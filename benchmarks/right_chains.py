@@ -27,17 +27,17 @@ import steinkit as sk
 Draws = tuple[np.ndarray, np.ndarray]
 Run = Callable[[int, int, int, np.random.Generator], Draws]
 
-LAYOUTS = {1: 1000, 4: 500}  # chains: draws per chain
-AT_ONCE = 20  # samples
-QUARTER = np.pi / 2.0  # fraction of the period of a coordinate, in its own scale
-ACCEPTANCE = 0.8  # smallest mean acceptance probability of paths of that length
-PILOTS = 400  # paths for its estimate
-WARM_UP = 200  # transitions of the warm-up of a chain
+LAYOUTS = {1: 1000, 4: 500}  # number of chains: draws per chain
+AT_ONCE = 20  # number of samples that are run together
+QUARTER = np.pi / 2.0  # a quarter of the period of a coordinate, in units of its scale
+ACCEPTANCE = 0.8  # minimum mean acceptance probability for paths of this length
+PILOTS = 400  # number of paths for estimating this probability
+WARM_UP = 200  # number of warm-up transitions per chain
 
 
 @dataclass(frozen=True)
 class Family:
-    """Stationary chains of one target by one sampler.
+    """Stationary chains from one sampler for one target.
 
     Attributes
     ----------
@@ -104,9 +104,9 @@ class Density:
     scale : ndarray, shape (d,)
         Scale of the leapfrog steps, about the standard deviations of the coordinates.
     start : callable, (chains, rng) -> (chains, d)
-        Initial states, which are draws of the target if `exact`.
+        Initial states, which are draws from the target if `exact`.
     exact : bool
-        True if the initial states are draws of the target.
+        True if the initial states are draws from the target.
     """
 
     name: str

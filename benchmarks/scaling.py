@@ -25,7 +25,7 @@ from steinkit.discrepancy.graph.solvers import Settings, solver_named
 
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 DIMENSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 10)
-FINE = 3  # largest dimension with brackets of 1e-6
+FINE = 3  # largest dimension for which the tolerance is 1e-6
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ N, LEVELS, FINAL = 1000, (0.05, 0.01), 3000
 ALLOWED, POWER = (
     (0.07, 0.02),
     0.9,
-)  # goals: rejection rates of exact samples at the levels, and detection rate of defects at the second level
+)  # goals: maximum rejection rates of exact samples at both levels, and minimum detection rate at the second level
 CORRELATED = decaying(0.8, 20)
 
 
@@ -131,7 +131,7 @@ def one_decimal(rng: Rng) -> Case:
 
 
 def other_prior(rng: Rng, mean: float, bend: float = 1.5, sd: float = 0.4) -> Case:
-    """Draw a banana with a shifted mean of the first coordinate."""
+    """Draw from a banana distribution with a shifted mean of the first coordinate."""
     x = mean + rng.standard_normal(N)
     return np.column_stack([x, bend * (x**2 - 1.0) + sd * rng.standard_normal(N)]), banana(bend, sd)
 
@@ -154,7 +154,7 @@ def cut_funnel(rng: Rng, lowest: float) -> Case:
 
 
 def neck(rng: Rng) -> Case:
-    """Draw a normal distribution in the neck of a funnel, about a log scale of -4."""
+    """Draw from a normal distribution in the neck of a funnel, about a log scale of -4."""
     z = rng.standard_normal((N, 4))
     return np.column_stack([z[:, 0] - 8.0, np.exp(-4.0) * z[:, 1:]]), funnel(3.0, 4)
 
@@ -166,7 +166,7 @@ def laplace(rng: Rng) -> Case:
 
 
 def hierarchical_laplace(rng: Rng) -> Case:
-    """Draw the Laplace approximation of a centered hierarchical model at its mode, with a log scale of -8."""
+    """Draw from the Laplace approximation to a centered hierarchical model at its mode, with a log scale of -8."""
     model = models()["hierarchical normal"]
     return approximations.laplace(model, N, rng), model.target
 
@@ -215,7 +215,7 @@ FAULTS: dict[str, Make] = {
     "normal, d = 20, sds x 1.05": too_wide,
     "normal, d = 20, one shift of .1": one_shift,
 }
-WEAK = "normal, d = 20, one shift of .1"  # for the moments, whose goal is the earlier power
+WEAK = "normal, d = 20, one shift of .1"  # the goal for this defect is the earlier power of the moments
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ def measure(solve: Callable[[], list[Candidate]], repeats: int) -> Measured:
 
 
 def row(case: Case, repeats: int) -> dict[str, Any]:
-    """Print the row of an instance, and return its figures."""
+    """Print the row of an instance, and return the numbers in it."""
     program = stein_program(*case.make())
     mine = measure(partial(ours, case.solver, program, case.tolerance), repeats)
     others = {name: measure(partial(peer, name, program, case.tolerance), repeats) for name in case.peers}
@@ -244,7 +244,7 @@ def row(case: Case, repeats: int) -> dict[str, Any]:
 
 
 def finite(gap: float) -> float | None:
-    """Format a gap, or None if there is no certificate."""
+    """Return a gap, or None if there is no certificate."""
     return gap if math.isfinite(gap) else None
 
 
@@ -287,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_option(parser)
     settings = parser.parse_args(arguments)
     if settings.repeats < 1:
-        parser.error(f"--repeats must be at least 1; received {settings.repeats}")
+        parser.error(f"--repeats must be at least 1; got {settings.repeats}")
 
     warm_up()
     print(f"CPU seconds a coordinate, medians of {settings.repeats} runs; ratios are ours to the peer's\n")

@@ -74,14 +74,14 @@ def rounded(value: float, digits: int = 2) -> str:
 
 
 def share(count: int, of: int) -> str:
-    """Format a fraction in percent, as "all" or "none"; "-" if undefined."""
+    """Return a fraction as a percentage, "all" or "none", or "-" if it is undefined."""
     if not of:
         return "-"
     return "all" if count == of else "none" if count == 0 else f"{rounded(100.0 * count / of)}%"
 
 
 def number(count: int) -> str:
-    """Format a count; "none" if it is zero."""
+    """Return a count as text, or "none" if it is zero."""
     return str(count or "none")
 
 
@@ -173,7 +173,7 @@ def modes(records: Path = RECORDS) -> str:
 
 
 def modes_in_words(records: Path = RECORDS) -> str:
-    """Return the same in the form of the guide to the verdict."""
+    """Return the same rows in the format of the guide to the verdict."""
     rows = kept("modes", records)["rows"]
     long = max(rows, key=lambda row: int(row["sample"].split(", ")[-1].removesuffix(" draws").replace(",", "")))
     short = [row for row in rows if row is not long]
@@ -189,7 +189,7 @@ def modes_in_words(records: Path = RECORDS) -> str:
 
 
 def posteriors(records: Path = RECORDS) -> str:
-    """Return p-values of exact samples and of samples with defects of real posteriors, and their totals."""
+    """Return p-values and totals for exact samples from real posteriors and for samples with defects."""
     record = kept("posteriors", records)
     cells = [
         [
@@ -211,7 +211,7 @@ def posteriors(records: Path = RECORDS) -> str:
 
 
 def posteriors_in_words(rows: list[Row]) -> str:
-    """Return the number of rejected samples of real posteriors."""
+    """Return the number of rejected samples from real posteriors."""
     right = [p for row in rows for p in row["right"]]
     unjudged = sum(len(row["not_judged"]) for row in rows)
     movable = [row for row in rows if row["moved"] in row["names"]]
@@ -231,7 +231,7 @@ def posteriors_in_words(rows: list[Row]) -> str:
 
 
 def p_value(p: float) -> str:
-    """Format two digits."""
+    """Format a number with two digits."""
     return f"{p:.2g}" if p else "< 1e-300"
 
 
@@ -331,7 +331,7 @@ def interval(count: int, tried: int) -> str:
 
 
 def defined(share: float | None) -> str:
-    """Format a rate with two digits, or a dash if it is undefined."""
+    """Return a rate with two digits, or a dash if it is undefined."""
     return "-" if share is None else f"{share:.2f}"
 
 

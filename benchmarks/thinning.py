@@ -11,10 +11,9 @@ selected. The samples are exact draws and draws with four kinds of bias. The met
   median distance as its scale. It represents the draws and not the target;
 - spaced: equally spaced draws.
 
-The errors are those of `optimal_weights.py`: root mean squares over the coordinates, in standard deviations under the
-target, of means, standard deviations and quantiles, the Wasserstein distance of the marginals, and the kernel Stein
-discrepancy in units of these standard deviations. The table lists the median ratio of the errors of lp to those of each
-other method, and the fraction of samples for which lp has the larger error.
+The errors are those of `optimal_weights.py` and the kernel Stein discrepancy in units of the target's standard
+deviations. For each other method, the table lists the median ratio of the two errors, with lp in the numerator, and the
+fraction of samples for which lp has the larger error.
 
 References
 ----------
@@ -104,7 +103,7 @@ def compared(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def summarize(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> None:
-    """Print the ratios of the errors of lp to those of other methods."""
+    """Print ratios of errors, with lp in the numerator and other methods in the denominator."""
     for kind, has_kind in {"exact draws": ("exact",), "biased draws": SAMPLES[1:]}.items():
         print(f"\n{kind}: median ratio of the errors (fraction of samples with a larger error)\n")
         print(f"{'lp relative to':28}{'m':>4}" + "".join(f"{name:>14}" for name in ERRORS))
@@ -143,7 +142,7 @@ def plot(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder with samples of posteriors")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder with samples from posteriors")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save a figure")
     options = parser.parse_args()
     with warnings.catch_warnings():

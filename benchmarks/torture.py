@@ -48,7 +48,7 @@ FEWER = {
     "hurried": 0.1,
     "solvers agree": 0.2,
     "repeats": 0.7,
-}  # relative to the equal share of a family
+}  # number of samples, relative to an equal share per family
 
 
 @dataclass

@@ -81,7 +81,7 @@ def one_problem(name: str, repeats: int, budget: int, quick: bool) -> float:
         try:
             chain = sgld(posterior, **arms[k], budget=budget, start=start, seed=[seed]).points[0]
         except sk.InputError:
-            continue  # it diverged
+            continue  # the chain diverged
         losses[k, seed] = error(chain, means, sds)
         chain = chain[len(chain) // 5 :]
         biases[k, seed] = sk.estimate_bias(chain[:: max(1, len(chain) // SCORED)], posterior, method="regression").value

@@ -3,7 +3,7 @@
     python benchmarks/verdict.py                       # a quarter of an hour: families of targets
     python benchmarks/verdict.py --quick
     python benchmarks/verdict.py --modes --repeats 60  # only chains that rarely switch between two modes, a minute
-    python benchmarks/verdict.py --posteriors FOLDER   # also samples of real posteriors
+    python benchmarks/verdict.py --posteriors FOLDER   # also samples from real posteriors
     python benchmarks/verdict.py --posteriors FOLDER --table  # these only, one by one
     python benchmarks/false_alarms.py                  # raw chains of NUTS, of Hamiltonian Monte Carlo, and antithetic
     python benchmarks/faults.py                        # power and findings, on known and on fresh defects
@@ -55,7 +55,7 @@ def families() -> dict[str, sk.Target]:
 
 
 def lazy_chain(target: sk.Target, n: int, ess: float, rng: np.random.Generator) -> Draws:
-    """Return an exact chain with rejections, which leave a given number of effective draws."""
+    """Return an exact chain with rejections, such that a given number of effective draws remains."""
     stay = (n - ess) / (n + ess)
     fresh = target.sample(n, rng)
     rows = np.maximum.accumulate(np.where(rng.random(n) < stay, 0, np.arange(n)))
@@ -71,7 +71,7 @@ class Wrong:
 
 
 def wrong_samples(target: sk.Target, n: int, rng: np.random.Generator) -> Iterator[tuple[str, Wrong]]:
-    """Return samples with one defect each, of unbounded targets."""
+    """Return samples from unbounded targets, with one defect each."""
     x = target.sample(n, rng)
     centre, sd, dim = x.mean(axis=0), x.std(axis=0), x.shape[1]
     j = int(rng.integers(dim))
@@ -281,7 +281,7 @@ def each_posterior(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def print_posteriors(folder: Path) -> list[dict[str, Any]]:
-    """Print a row per posterior; return the rows."""
+    """Print one row per posterior, and return the rows."""
     print(f"{'posterior':40}{'d':>3}{'right':>9}{''.join(f'{name:>12}' for name in WRONG.values())}  named first")
     rows = []
     for row in each_posterior(folder):
@@ -299,7 +299,7 @@ def real_correlations(folder: Path, repeats: int, n: int) -> Table:
         points = np.load(place / "reference.npz")["points"]
         targets.append(sk.targets.Normal(np.zeros(points.shape[1]), covariance=np.corrcoef(points.T)))
     table = spoilt_samples(targets, repeats, n)
-    table.title = f"Wrong samples of normal distributions with the correlations of {len(targets)} real posteriors"
+    table.title = f"Biased samples from normal distributions with the correlations of {len(targets)} real posteriors"
     return table
 
 

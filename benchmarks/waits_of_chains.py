@@ -28,7 +28,7 @@ from waits_table import Row, Scope
 from steinkit import samplers
 from steinkit.targets import LogisticRegression, MixturePosterior
 
-WALK_SCALE = 0.01  # step of Korattikara et al. (2014), section 6.1; also the batch of 500 and epsilon .05
+WALK_SCALE = 0.01  # step size of Korattikara et al. (2014), section 6.1, like the batch size of 500 and epsilon = .05
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def chains(scope: Scope) -> Iterator[Row]:
         ):
             step = [1e6 * seconds / total for seconds in found[label]]
             ratio = median(theirs / mine for theirs, mine in zip(loop, step, strict=True))
-            remark = f"{median(step):.3g} us a step, the loop {median(loop):.3g}"
+            remark = f"{median(step):.3g} us per step, the loop {median(loop):.3g}"
             yield Row(f"{count}: {contest.name}", "times faster", start, scope.wanted(wanted), ratio, remark)
 
 

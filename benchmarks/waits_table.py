@@ -28,7 +28,7 @@ class Row:
 
     @property
     def reached(self) -> str:
-        """Return whether the goal is met ("yes" or "NO"), or an empty text without a goal."""
+        """Return "yes" if the goal is met and "NO" otherwise, or an empty string if there is no goal."""
         if self.wanted is None:
             return ""
         if self.now is None:
@@ -59,7 +59,7 @@ class Scope:
     mnist: str | None
 
     def of(self, size: int) -> int:
-        """Return the size or number of steps to measure, for a given one of the table."""
+        """Return the size or number of steps to measure, given its value in the table."""
         return max(size // self.factor, 2)
 
     def alone(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -67,7 +67,7 @@ class Scope:
         return in_a_process_of_its_own(function, *arguments) if self.factor == 1 else function(*arguments)
 
     def wanted(self, value: float) -> float | None:
-        """Return the goal, if the sizes are those of the table."""
+        """Return the goal if the sizes are those of the table, or None."""
         return value if self.factor == 1 else None
 
 

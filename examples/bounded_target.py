@@ -1,4 +1,4 @@
-"""Test samples of a target with bounds.
+"""Test samples from a target with bounds.
 
     python examples/bounded_target.py [--output FOLDER] [--small]
 

@@ -45,7 +45,8 @@ from steinkit.plots import look
 from steinkit.samplers import approximate_mh
 
 DECREASING = "decreasing"
-PHASES = {0.2: 10_000, 0.1: 30_000, 0.0: None}  # values of a decreasing epsilon, with the cost at which each one ends
+# values of the decreasing epsilon, and the cost at which each value ends
+PHASES = {0.2: 10_000, 0.1: 30_000, 0.0: None}
 EPSILONS = (0.0, 0.1, 0.2, DECREASING)
 BUDGETS = (12_000, 30_000, 100_000, 300_000)  # 12,000 evaluations are sufficient for 200 exact tests after the burn-in
 KEPT = 200

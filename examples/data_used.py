@@ -41,9 +41,9 @@ TESTS = {
     "austerity, epsilon .05": AusterityTest(0.05, 100),
     "austerity, epsilon .005": AusterityTest(0.005, 100),
 }
-AS_WIDE_AS = 100  # data at temperature 1
+AS_WIDE_AS = 100  # number of data points that give the same width at temperature 1
 SCALE = 0.15
-SCORED = 1000  # draws
+SCORED = 1000  # number of scored draws
 
 
 def main() -> None:
@@ -94,7 +94,10 @@ def run(test: object, size: int, chains: int, draws: int, burn_in: int = 0) -> D
 
 
 def plot(sizes: list[int], read: dict[str, list[np.ndarray]]) -> Figure:
-    """Plot the tail of the data points per decision for the largest data set, and the mean for all data sets."""
+    """Plot the number of data points used per decision.
+
+    The plot shows the tail of the distribution of this number for the largest data set, and its mean for all data sets.
+    """
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     tail, growth = figure.subplots(1, 2)
     for number, (name, batches) in enumerate(read.items()):

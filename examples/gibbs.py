@@ -86,7 +86,8 @@ def main() -> None:
         errors = table_errors(found, truth, values=2**OF_VARIABLES).mean(axis=0)
         label = f"epsilon {epsilon:g}" if epsilon else "exact"
         lengths = draws.present.sum(axis=1)
-        counted = replace(draws, lengths=np.minimum(lengths, sweeps[-1] // 2))  # a count of updates reads all terms
+        # counting the updates requires all terms
+        counted = replace(draws, lengths=np.minimum(lengths, sweeps[-1] // 2))
         updates, length = update_frequencies(field, counted), lengths.mean()
         outcomes.append(Outcome(label, errors, seconds * budgets / budgets[-1], updates))
         share, micros = budgets[-1] / sweep_cost / length, seconds / length / field.dim * 1e6

@@ -37,7 +37,7 @@ from applications.irls import IRLSResult, batch_irls, sequential_irls
 
 DIM = 10
 LIMITS = (1e-2, 5e-4)
-MARKS = 15  # per line
+MARKS = 15  # number of markers per line
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0, 10.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 

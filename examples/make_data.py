@@ -1,4 +1,4 @@
-"""Generate the draws bundled in `examples/data`, which are exact and biased samples of a posterior.
+"""Generate the draws bundled in `examples/data`, which are exact and biased samples from a posterior.
 
     python examples/make_data.py [--output FOLDER]
 

@@ -1,4 +1,4 @@
-"""Test samples of your own target, written in Python.
+"""Test samples from your own target, written in Python.
 
     python examples/your_own_target.py [--output FOLDER] [--small]
 

@@ -93,7 +93,7 @@ class TrialRun(Brief):
     Raises
     ------
     UsageError
-        If size is not an integer of at least 2, if the arrays are empty, differ in length or have a non-finite value,
+        If size is not an integer >= 2, if the arrays are empty, differ in length or have a non-finite value,
         or if a standard deviation or the temperature is not positive.
 
     Examples
@@ -154,7 +154,7 @@ def trial_run(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of moves to record per chain, and largest number of likelihood or gradient evaluations at single data
+        Number of moves to record per chain, and maximum number of likelihood or gradient evaluations at single data
         points per chain. If neither is given, 100 moves are recorded.
     burn_in : int, default 0
         Number of initial moves to discard.

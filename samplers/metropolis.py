@@ -54,7 +54,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -110,7 +110,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -173,7 +173,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
         points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
         either limit.
     burn_in : int, default 0
@@ -241,7 +241,7 @@ def metropolis_hastings(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
         points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
         either limit.
     burn_in : int, default 0
@@ -316,7 +316,7 @@ def approximate_mh(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -404,7 +404,7 @@ def subsampling_mh(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -476,7 +476,7 @@ def barker_mh(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.

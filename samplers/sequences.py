@@ -1,4 +1,4 @@
-"""Independent draws, Sobol points and kernel herding.
+"""Independent draws, Sobol' points and kernel herding.
 
 The discrepancies of these sequences decrease at known rates. The rate is about n^-1/2 for independent draws and n^-1,
 up to logarithmic factors, for the other two. These sequences therefore serve as references for measures of sample
@@ -79,11 +79,11 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
-@sampler(scramble=OwnOption("", "Scramble the Sobol points at random."))
+@sampler(scramble=OwnOption("", "Scramble the Sobol' points at random."))
 def sobol(
     target: Target, *, draws: int, scramble: bool = False, chains: int = 1, seed: int | Sequence[int] = 0
 ) -> Draws:
-    """Compute Sobol points in the support of a uniform distribution.
+    """Compute Sobol' points in the support of a uniform distribution.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def sobol(
         Points per chain. Powers of two (minus one, if the points are not scrambled) give the best balance.
     scramble : bool, default False
         Scramble the sequence at random (Owen). Each point then has a uniform distribution, and chains are independent.
-        Otherwise, the sequence is the classical Sobol sequence without its first point, which is a corner of the box.
+        Otherwise, the sequence is the classical Sobol' sequence without its first point, which is a corner of the box.
     chains : int, default 1
         Number of sequences. More than one sequence requires scrambling.
     seed : int or sequence of int, default 0

@@ -74,7 +74,7 @@ def sgld(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of gradient evaluations at single data points per chain,
+        Number of draws to keep per chain, and maximum number of gradient evaluations at single data points per chain,
         including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
@@ -186,7 +186,7 @@ def corrected_sgld(
     chains : int, default 1
         Number of chains.
     draws, budget : int, optional
-        Number of draws to keep per chain, and largest number of likelihood or gradient evaluations at single data
+        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
         points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
         either limit.
     burn_in : int, default 0

@@ -52,13 +52,13 @@ from steinkit.sample import Floats, Integers
 
 _DIRECT_PAIRS = 32  # number of lag pairs summed directly before a Fourier transform is used
 _FEWEST_BATCHES = 16
-_CLEAR = 2.5  # smallest significant correlation between batch means, in standard errors
+_CLEAR = 2.5  # minimum significant correlation between batch means, in standard errors
 _CHANCE = 3e-4  # probability of a false detection of slow mixing for each batch length
-_NEAR = 0.03  # added to norms divided by sqrt(d) to bound the logarithms from below
+_NEAR = 0.03  # added to norms divided by sqrt(d), which bounds their logarithms from below
 _ROUNDING = 1e-12  # smaller relative changes are due to rounding errors
-_FUNCTIONS = 64  # largest number of functions processed together
-_VALUES = 1 << 22  # largest number of values processed together
-_MOST_PAIRS = 5050  # largest number of coordinate pairs: all pairs in a hundred dimensions
+_FUNCTIONS = 64  # maximum number of functions processed together
+_VALUES = 1 << 22  # maximum number of values processed together
+_MOST_PAIRS = 5050  # maximum number of coordinate pairs: all pairs in a hundred dimensions
 
 Chains = Sequence[slice]
 
@@ -89,7 +89,7 @@ def integrated_autocorrelation_times(deviations: Floats, chains: Sequence[slice]
         last = np.minimum(last, (even + lagged_products(values, chains, 2 * k + 1)) / scale)
         going = last > 0.0
         sums += np.where(going, last, 0.0)
-        if 2 * np.count_nonzero(going) <= len(going):  # otherwise, a copy takes longer than the finished rows
+        if 2 * np.count_nonzero(going) <= len(going):  # otherwise, copying takes longer than keeping the finished rows
             times[rows] = 2.0 * sums - 1.0
             rows, values, scale = rows[going], values[going], scale[going]
             sums, last = sums[going], last[going]

@@ -31,14 +31,14 @@ from steinkit.errors import Caution
 from steinkit.sample import DistinctSample, Floats
 from steinkit.units import Units
 
-_FAR = 5.0  # smallest indicator value for modes that are far apart
-_GAP = 0.25  # smallest gap, in units
-_SHARE = 0.01  # smallest fraction of the draws on each side
+_FAR = 5.0  # minimum indicator value for modes that are far apart
+_GAP = 0.25  # minimum width of a gap, in units of the tests
+_SHARE = 0.01  # minimum fraction of the draws on each side
 _AT_AN_END = 3  # number of draws examined at each end of a gap
-_ALONE = 3.0  # smallest ratio of the gap to the range of the draws at either end
+_ALONE = 3.0  # minimum ratio of the gap to the range of the draws at either end
 _OUTLYING = 0.5  # largest fraction of a variance that a few points may contribute without a caution
 _OUTLIERS = 0.005  # largest fraction of the points that counts as "a few points"
-_FALL = 10.0  # smallest product of gap and score (for normal modes, twice the decrease in the log density)
+_FALL = 10.0  # minimum product of gap and score (for normal modes, twice the decrease in the log density)
 
 
 def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[str]:
@@ -56,7 +56,7 @@ def far_apart(points: DistinctSample, scores: Floats, units: Units) -> Iterator[
     found = []
     examined = units.kind not in ("given", "raw") and len(points) >= 2 * _AT_AN_END
     for j, name in enumerate(points.names if examined else ()):
-        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values of the spread are excluded below
+        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values of `spread` do not satisfy the condition
             pull = scores[:, j] * units.scale[j]
             spread = float(np.sqrt(points.weights @ (pull - points.weights @ pull) ** 2))
         x = (points.points[:, j] - units.centre[j]) / units.scale[j]

@@ -68,7 +68,7 @@ _MEANING = (
 )
 _MIXED = 1.01  # largest R-hat for chains that are considered mixed
 _FEWEST_EFFECTIVE = 100.0  # smallest effective sample size for chains that are considered mixed
-_FEWEST = 4  # smallest number of draws per chain for which half chains have a variance
+_FEWEST = 4  # minimum number of draws per chain for which half chains have a variance
 TAILS = (0.05, 0.95)
 _STILL = 1e-15  # scaled draws with a smaller range than this are treated as constant
 _FEWEST_DIVERGENT, _SIGNIFICANT = 5, 0.01
@@ -428,7 +428,7 @@ def bfmi(energy: Floats, chains: Sequence[Integers]) -> Floats:
     energy : ndarray, shape (n,)
         Hamiltonian at each draw, in units of the log density: `Sample.energy`.
     chains : sequence of ndarray of int
-        Indices of the draws of each chain, in order, as `split_chains` returns them.
+        Indices of the draws of each chain, in order, as returned by `split_chains`.
 
     Returns
     -------

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from steinkit.units import Units
 
 Flags = NDArray[np.bool_]
-_FEWEST = 3  # smallest number of points for a fitted line
+_FEWEST = 3  # minimum number of points for a fitted line
 _POINTS, _FIRST = 12, 10  # default number of grid points and default first grid point
 _BOOTSTRAP = 2000  # number of resamples
 _BLOCK = 1 << 21  # number of resampled values in memory

@@ -42,7 +42,7 @@ from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chai
 from steinkit.text import listed
 from steinkit.units import Units
 
-_FEWEST = 4  # smallest number of draws in a chain that is split into halves
+_FEWEST = 4  # minimum number of draws in a chain that is split into halves
 _SORTED = 0.25  # largest fraction of direction changes in sorted weights; this fraction is at least 1/2 in chains
 _CLEARLY = 1.0  # smallest increase and smallest decrease in the log weights from nested sampling
 _REPEATED = 0.03  # largest fraction of draws that may recur after other draws

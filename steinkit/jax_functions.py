@@ -23,7 +23,7 @@ from steinkit.errors import InputError, UsageError, imported
 from steinkit.sample import Floats
 
 _SIZES = (1, 16, 128, 1024)  # numbers of points per call; the function is compiled for each of these numbers
-_MOST_ROWS = 8192  # largest number of batch rows per call
+_MOST_ROWS = 8192  # maximum number of batch rows per call
 # JAX messages about mixed precision during tracing, lowering and execution
 _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "incompatible size")
 

@@ -318,7 +318,7 @@ def cautioned(warnings: Iterable[str]) -> tuple[Statement, ...]:
 
 
 def running_text(statements: Sequence[Statement]) -> str:
-    """Return statements as paragraphs, and method statements as single lines."""
+    """Format statements as paragraphs and method statements as single lines."""
     paragraphs: list[list[Statement]] = []
     for each in statements:
         if each.continues and paragraphs:

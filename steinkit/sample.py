@@ -292,7 +292,7 @@ class DistinctSample:
     first : ndarray of int, shape (n,)
         Index of the first draw at each point.
     inverse : ndarray of int, shape (draws,)
-        Index of the point of each draw of the sample, or -1 if the weight of the draw is zero.
+        Point index for each draw in the sample, or -1 if the draw has weight zero.
     names : tuple of str
         Names of the d parameters.
 

@@ -24,7 +24,7 @@ from steinkit.text import count, ordinal
 from steinkit.units import Units, UnitsLike
 
 MOST_NUMBERS = 5_000_000
-"""Largest number of draws times parameters in a verdict or a bias estimate. The memory used is about thirty times that
+"""Maximum number of draws times parameters in a verdict or a bias estimate. The memory used is about thirty times that
 of the draws.
 """
 
@@ -270,7 +270,7 @@ def _notes_on(sample: Sample, points: DistinctSample, target: Target | None) -> 
     if points.weightless:
         yield f"{points.weightless} of {n} draws have weight zero and were dropped"
     if len(points) == 1:
-        subject = "the sample is one draw" if n == 1 else f"all {n} draws are the same point"
+        subject = "the sample consists of a single draw" if n == 1 else f"all {n} draws are the same point"
         yield Caution(f"{subject}, so the result is the discrepancy of a point mass")
     if target is not None and sample.scores is not None:
         yield "the scores of the target were used instead of the scores stored in the sample"

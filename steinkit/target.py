@@ -187,7 +187,7 @@ class Target:
         """Error in F and relative error in its integrals, used in Wasserstein brackets.
 
         The error of the integrals is relative to E|X - x|. The errors were measured for built-in families and are
-        assumed for user functions.
+        assumed for user-supplied functions.
         """
         return 1e-13
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _PASSED = "no bias seen"
-_LONGEST = 60  # number of characters of an error message that a table shows
+_LONGEST = 60  # maximum number of characters of an error message shown in a table
 
 
 @cautious

@@ -18,7 +18,7 @@ from typing import Any
 from steinkit.errors import during, printable
 
 UNDEFINED = "undefined"
-_NAMED = 3  # largest number of names listed in a sentence
+_NAMED = 3  # maximum number of names listed in a sentence
 _MOST_ERRORS = 10_000.0  # larger z-scores are printed as "more than 10000"
 _LARGE_RATIO = 10_000.0  # decimals of larger ratios are omitted
 
@@ -120,7 +120,7 @@ _SOURCES = {
     "pilot": "standard deviations of one sample, used for all samples",
     "given": "the units given",
 }
-_SCALES = 6  # largest number of parameters in a units label
+_SCALES = 6  # maximum number of parameters in a units label
 
 
 def setting_key(settings: Mapping[str, object]) -> str:
@@ -244,7 +244,7 @@ class Table:
         left : collection of str
             Left-aligned columns.
         most : int, optional
-            Largest number of rows, not counting a highlighted first row. By default, all rows are included.
+            Maximum number of rows, not counting a highlighted first row. By default, all rows are included.
         """
         rows = self.rows if most is None else self.rows[: most + (self.marked == 0)]
         more = len(self.rows) - len(rows)

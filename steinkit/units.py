@@ -152,7 +152,7 @@ class Units(Brief):
     @classmethod
     def _own(cls, sample: DistinctSample) -> Units:
         centre, scale = sample.weights @ sample.points, np.zeros(sample.dim)
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow raises an error after the loop
             for j, column in enumerate(sample.points.T):
                 if (column != column[0]).any():  # for a constant column, the computed mean has a rounding error
                     deviations = column - centre[j]
@@ -298,7 +298,7 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     {'kind': 'pilot', 'scale': {'x1': 1.0, 'x2': 2.0}}
     """
     require_target(target, optional=True)
-    require_type(DistinctSample, "a DistinctSample, as Sample.distinct() returns it", pilot=pilot)
+    require_type(DistinctSample, "a DistinctSample, as returned by Sample.distinct()", pilot=pilot)
     is_reference = isinstance(units, str) and units == "reference"
     if is_reference and target is None:
         raise UsageError("units='reference' requires a target with a sampler; got no target")

@@ -1,4 +1,4 @@
-"""Calls to user functions and validation of the returned values."""
+"""Calls to user-supplied functions and validation of the returned values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from steinkit.sample import Floats
 Vectorised = Callable[[Floats], ArrayLike]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_MOST_ERRORS = 40  # largest number of failed calls before the first successful call
+_MOST_ERRORS = 40  # maximum number of failed calls before the first successful call
 
 
 class RaisedError(InputError):
-    """Error raised if a user function raises an exception."""
+    """Error raised if a user-supplied function raises an exception."""
 
 
 def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Floats:
-    """Call a user function and convert the result to real numbers.
+    """Call a user-supplied function and convert the result to real numbers.
 
     Raises
     ------
@@ -39,12 +39,12 @@ def numbers_from(call: Callable[[], ArrayLike], what: str, returned: str) -> Flo
         return real_numbers(call(), returned)
     except SteinkitError:
         raise
-    except (Exception, SystemExit) as error:  # `sys.exit` in a user function would end the command silently
+    except (Exception, SystemExit) as error:  # `sys.exit` in a user-supplied function would end the command silently
         raise RaisedError(f"{what} raised {described(error)}") from error
 
 
 def described(error: BaseException) -> str:
-    """Describe the type, position and message of an exception in a user function."""
+    """Describe the type, position and message of an exception in user code."""
     others = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(_PACKAGE)]
     frames = [each for each in others if "site-packages" not in each.filename] or others
     where = f" at {frames[0].filename}, line {frames[0].lineno}" if frames else ""

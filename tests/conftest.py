@@ -34,7 +34,7 @@ def pytest_configure() -> None:
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for libraries that are not loaded yet
     threadpool_limits(1, user_api="blas")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of processes would compile the sources again
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise, hundreds of processes would compile the sources again
     sys.dont_write_bytecode = False  # and every worker would rewrite the assertions of all files
 
 

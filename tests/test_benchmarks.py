@@ -68,7 +68,7 @@ def test_runs_and_prints_a_table(name, columns, tmp_path):
         printed = output_of(BENCHMARKS / name, "--quick", *kept, folder=tmp_path, warned="ignore")
     assert columns in printed
     assert sum(any(letter.isdigit() for letter in line) for line in printed.splitlines()) >= 3
-    if kept:  # the stored records have the form that this code writes
+    if kept:  # the stored records have the format written by this code
         record = RECORDED[name.removesuffix(".py")]
         small, full = (json.loads((folder / record).read_text()) for folder in (tmp_path, BENCHMARKS / "records"))
         assert small.keys() == full.keys()

@@ -111,7 +111,7 @@ class TestCompare:
     def test_slow_chains_have_a_reference_of_their_effective_size(self, points):
         found = compare({"slow": np.repeat(points, 5, axis=0)}, NORMAL, measures="ksd", reference=3, rng=5)
         (reference,) = found.references["ksd"]
-        assert found.samples[0].effective == reference.n < 400  # 200 draws, five times each
+        assert found.samples[0].effective == reference.n < 400  # 200 draws that are repeated five times each
         entry, document = found.to_dict()["reference"]["ksd"][0], found.to_dict()["samples"][0]
         assert (entry["draws"], entry["effective_draws"], entry["run"]) == (reference.n, reference.n, None)
         assert (document["draws"], document["effective_draws"]) == (1000, reference.n)
@@ -165,7 +165,7 @@ class TestUnits:
         target = sk.targets.Normal([0.0], covariance=400.0)
         found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, target)
         assert found.units.kind == "reference"
-        assert found.units.scale == pytest.approx([20.0], rel=0.03)  # of 10,000 draws: .007
+        assert found.units.scale == pytest.approx([20.0], rel=0.03)  # the standard error for 10,000 draws is .007
         assert found.to_dict()["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
 
     def test_are_those_of_the_first_sample_otherwise(self):

@@ -126,7 +126,7 @@ def test_a_signal_handler_of_the_user():
             interruptible(lambda: interrupted.wait(30.0) and release.set(), interrupted, "counting")
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert release.wait(30.0)  # the work was told
+    assert release.wait(30.0)  # the work received the stop signal
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(4)
 POINTS = RNG.standard_normal((2, 30, 3))
 DIVERGENT = RNG.random((2, 30)) < 0.2
 ENERGY = RNG.standard_normal((2, 30)).round(3)
-NAMES = ("a", "b", "energy")  # also the name of a parameter
+NAMES = ("a", "b", "energy")  # `energy` is also the name of a parameter
 
 
 def a_sample():
@@ -103,7 +103,7 @@ def test_groups_of_statistics_contain_them():
     groups["sample_stats"] = groups["sample_stats"].transpose()
     assert_same(sk.as_sample(xarray.DataTree.from_dict(groups)))
     assert sk.as_sample(groups["posterior"]).divergent is None
-    groups["sample_stats"] = groups["sample_stats"].assign_coords(draw=range(30, 60))  # other draws
+    groups["sample_stats"] = groups["sample_stats"].assign_coords(draw=range(30, 60))  # labels of other draws
     assert sk.as_sample(xarray.DataTree.from_dict(groups)).divergent is None
     inside = sk.as_sample(tree(xarray, {}, diverging=DIVERGENT)["posterior"])
     assert inside.names == ("a", "b")
@@ -160,7 +160,7 @@ def test_false_alarms_occur_in_one_of_a_hundred_samples():
     rng = np.random.default_rng(9)
     points, marks = rng.standard_normal((400, 300, 10)), rng.random((400, 300)) < 0.05
     clear = sum(not touched_by_divergences(x, mark).all() for x, mark in zip(points, marks, strict=True))
-    assert clear <= 10  # 4 on average
+    assert clear <= 10  # the expected number is 4
 
 
 def test_divergences_of_the_centered_eight_schools_are_read():

@@ -79,7 +79,7 @@ def test_regular_arrays_agree_with_arviz_stats(chains, draws):
 @pytest.mark.parametrize(("unit", "shift"), [(2.0**-600, 0.0), (2.0**600, 0.0), (1.0, 2.0**40)])
 def test_units_and_offsets_agree_with_arviz_stats(unit, shift):
     chains = np.round(np.random.default_rng(1).standard_normal((3, 200)), 2) * 2.0**-10
-    chains = (chains + shift) - shift  # what an offset leaves of the digits
+    chains = (chains + shift) - shift  # digits that remain after adding an offset
     found, exact = chain_diagnostics((unit * (chains + shift))[:, :, None]), by_arviz(chains)
     assert found.mcse_mean[0] == pytest.approx(unit * exact.pop("mcse_mean"), rel=1e-9)
     for name, value in exact.items():
@@ -101,7 +101,7 @@ def test_blocks_of_parameters(monkeypatch):
     points = np.random.default_rng(5).standard_normal((2, 50, 7))
     whole = chain_diagnostics(points)
     known = {name: getattr(whole, name) for name in NUMBERS}
-    monkeypatch.setattr("steinkit.chains._AT_ONCE", 300)  # three coordinates, three, and one
+    monkeypatch.setattr("steinkit.chains._AT_ONCE", 300)  # blocks of three, three and one coordinates
     again = chain_diagnostics(points)
     for name, values in known.items():
         np.testing.assert_array_equal(getattr(again, name), values)

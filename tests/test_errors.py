@@ -81,8 +81,8 @@ WEIGHTS = np.arange(1.0, 41.0)
     ("function", "arguments", "settings", "fragment"),
     [
         (sk.graph_stein_discrepancy, (DRAWS,), {}, "ceiling"),
-        (sk.graph_stein_discrepancy, (DRAWS[:1],), {}, "one draw"),
-        (sk.kernel_stein_discrepancy, (DRAWS[:1],), {}, "one draw"),
+        (sk.graph_stein_discrepancy, (DRAWS[:1],), {}, "a single draw"),
+        (sk.kernel_stein_discrepancy, (DRAWS[:1],), {}, "a single draw"),
         (
             sk.kernel_stein_discrepancy,
             (np.repeat(DRAWS, 2, axis=0),),
@@ -90,12 +90,12 @@ WEIGHTS = np.arange(1.0, 41.0)
             "repeated draws",
         ),
         (sk.kernel_stein_test, (np.cumsum(DRAWS, axis=0),), {}, "equivalent to about"),
-        (sk.classical_stein_discrepancy, (DRAWS[:1, :1],), {}, "one draw"),
+        (sk.classical_stein_discrepancy, (DRAWS[:1, :1],), {}, "a single draw"),
         (sk.sliced_stein_discrepancy, (DRAWS,), {"tolerance": 1e-15}, "1e-15"),
         (sk.sliced_stein_test, (DRAWS,), {}, "effective draws"),
         (sk.moment_stein_discrepancy, (DRAWS,), {"weights": WEIGHTS}, "sorted by weight"),
         (sk.verdict, (DRAWS,), {}, "effective draws"),
-        (sk.thin, (DRAWS[:1],), {"m": 1, "units": "raw"}, "one draw"),
+        (sk.thin, (DRAWS[:1],), {"m": 1, "units": "raw"}, "a single draw"),
     ],
 )
 def test_cautions_of_public_functions(function, arguments, settings, fragment):

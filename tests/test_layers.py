@@ -38,7 +38,7 @@ def modules():
     for package, folder in PACKAGES.items():
         for path in sorted(folder.rglob("*.py")):
             if package == "steinkit" and "samplers" in path.relative_to(folder).parts:
-                continue  # by way of the symbolic link
+                continue  # reached through the symbolic link
             parts = path.relative_to(folder).with_suffix("").parts
             found[".".join([package, *parts]).removesuffix(".__init__")] = path
     return found
@@ -85,7 +85,7 @@ def imports_between_files():
         arrows.add_edges_from((module, name) for name in imported_modules(path) if name in modules())
     named = {f"{solvers.__package__}.{solver.module}" for solver in solvers.SOLVERS.values() if solver.module}
     assert named <= modules().keys()
-    arrows.add_edges_from((solvers.__name__, name) for name in named)  # imported when one is asked for
+    arrows.add_edges_from((solvers.__name__, name) for name in named)  # imported on request
     return arrows
 
 
@@ -99,7 +99,7 @@ def imports_inside(package):
 
     def place(module):
         parts = module.split(".")
-        # a folder's own file speaks for the folder seen from above, and for itself seen from inside
+        # a package's `__init__` represents the package for other packages, and itself within the package
         return ".".join(parts[: depth + 1]) if module.startswith(f"{package}.") else None
 
     for importer, imported in imports_between_files().edges:

@@ -25,7 +25,7 @@ NAMES = (
 def right_chains():
     specification = importlib.util.spec_from_file_location("right_chains", BENCHMARKS / "right_chains.py")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # required by its dataclasses
+    sys.modules[specification.name] = module  # required by the module's dataclasses
     specification.loader.exec_module(module)
     yield module
     del sys.modules[specification.name]

@@ -151,7 +151,7 @@ def test_correct_scores_are_accepted(case, seed):
     right = sk.Target(gradient, log_density=density)
     right.check_once(draws, gradient(draws))
     assert right.score_is_checked
-    assert right.remarks == () or case == "steep and far"  # whose rounding leaves too few digits
+    assert right.remarks == () or case == "steep and far"  # rounding leaves too few digits in this case
     assert right.check(draws[:10]) if "single" not in case else True
 
 

@@ -27,7 +27,7 @@ def test_mean_over_batches_is_the_score(posterior, draws, order, accuracy):
     found = np.array([sk.stochastic_scores(draws, posterior, batch=100, order=order, rng=k).scores for k in range(60)])
     errors = (found - exact) / exact.std(axis=0)
     assert errors.std() < accuracy
-    assert np.abs(errors.mean(axis=0) / (errors.std(axis=0) / np.sqrt(60))).max() < 5.0  # of 900 means
+    assert np.abs(errors.mean(axis=0) / (errors.std(axis=0) / np.sqrt(60))).max() < 5.0  # errors of 900 means
     assert abs(errors.mean()) < 5.0 * errors.std() / np.sqrt(errors.size)
 
 
@@ -91,7 +91,7 @@ def test_verdict_keeps_the_time_limit_and_the_functions_of_the_posterior():
     began = time.monotonic()
     with pytest.raises(sk.TimeLimitError):
         sk.verdict(draws, slow, score_batch=10, max_seconds=0.2)
-    assert time.monotonic() - began < 6.0  # of twelve seconds of sleep
+    assert time.monotonic() - began < 6.0  # the functions would sleep for twelve seconds
     quick = sk.Posterior(
         (data,),
         grad_log_likelihood=lambda theta, y: np.array([(y - theta[0]).sum()]),

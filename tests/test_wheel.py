@@ -24,7 +24,7 @@ def source_copy(folder, link):
         shutil.copy(ROOT / name, source)
     for name in ("steinkit", "samplers", "tests", "examples"):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-        (source / name / "__pycache__").mkdir()  # a small one, which no distribution may contain
+        (source / name / "__pycache__").mkdir()  # a small cache folder, which no distribution may contain
         (source / name / "__pycache__" / "module.cpython-311.pyc").touch()
     place = source / "steinkit" / "samplers"
     place.unlink(missing_ok=True)

@@ -86,7 +86,7 @@ def main():
     _, wrong = sk.from_emcee(ensemble(non_centred, start, steps, kwargs={"prior": wrong_prior}), names=NAMES, **kept)
     table.judge(case, target, wrong, right=False)
 
-    case = "eight schools, centred"  # the same draws in the other form, because no ensemble moves into the funnel
+    case = "eight schools, centred"  # transformed draws, because no ensemble moves into the funnel
     target = sk.Target(log_density=centred, label=case, dim=10)
     table.judge(case, target, in_centred_form(wrong), right=False)
     moved = in_centred_form(sample)

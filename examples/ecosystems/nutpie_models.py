@@ -37,9 +37,9 @@ def main():
 
     case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
     trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=small)
-    target, sample = sk.from_pymc(schools(centred=False), trace)  # its own gradients belong to the other prior
+    target, sample = sk.from_pymc(schools(centred=False), trace)  # the stored gradients belong to the other prior
     table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, given by theta
+    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, expressed by theta
     table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"

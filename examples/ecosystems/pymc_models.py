@@ -76,7 +76,7 @@ def main():
     idata = pm.sample(model=schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), **draws)
     target, sample = sk.from_pymc(schools(centred=False), idata)
     table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, given by theta
+    target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, expressed by theta
     table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"

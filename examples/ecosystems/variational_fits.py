@@ -48,7 +48,7 @@ MODELS = {
 
 
 def by_elbo(fit, density, start, key, draws, steps=3000):
-    """Return draws of a normal distribution that maximizes the ELBO, and their log density."""
+    """Return draws from the normal distribution that maximizes the ELBO, and their log density."""
     algorithm = fit(density, optax.adam(optax.exponential_decay(0.05, steps, 0.02)), 20)
     key, own = jax.random.split(key)
     state = jax.lax.scan(

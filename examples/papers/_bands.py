@@ -107,15 +107,15 @@ def bands(
     replicates, places = np.asarray(values, dtype=np.float64), np.asarray(against, dtype=np.float64)
     if replicates.ndim != 2 or not len(replicates) or places.shape != replicates.shape[1:] or not places.size:
         raise UsageError(
-            "values must have shape (seeds, k), a curve for each seed, and against shape (k,); received "
+            "values must have shape (seeds, k), a curve for each seed, and against shape (k,); got "
             f"{replicates.shape} and {places.shape}"
         )
     if not np.isfinite(places).all() or (np.diff(places) <= 0.0).any():
-        raise UsageError(f"against must increase; received {places.tolist()}")
+        raise UsageError(f"against must increase; got {places.tolist()}")
     if not 0.0 <= quantiles[0] <= quantiles[1] <= 1.0:
-        raise UsageError(f"quantiles must be two numbers from 0 to 1, the lower first; received {quantiles}")
+        raise UsageError(f"quantiles must be two numbers from 0 to 1, the lower first; got {quantiles}")
     if not 0.0 < level < 1.0:
-        raise UsageError(f"level must lie between 0 and 1; received {level}")
+        raise UsageError(f"level must lie between 0 and 1; got {level}")
     low, high = between(replicates, quantiles)
     if len(replicates) > 1:
         interval = between(resampled_medians(replicates, rng), (0.5 * (1.0 - level), 0.5 * (1.0 + level))).T

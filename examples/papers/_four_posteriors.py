@@ -18,8 +18,8 @@ POSTERIORS = {
     "logistic50": ("7 v 9, d = 50", 200, 1_000_000),
     "nodal": ("Nodal, d = 6", 5, 10_000),
 }
-DATA, HOT = 10_000, 100.0  # of the mixture
-NEAR = 5000  # points used to compute the posterior moments
+DATA, HOT = 10_000, 100.0  # number of data points and temperature of the mixture
+NEAR = 5000  # number of points used to compute the posterior moments
 
 
 @functools.cache

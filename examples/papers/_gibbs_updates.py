@@ -124,7 +124,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
         or bounds[-1] != 1.0
         or not (np.diff(bounds) > 0.0).all()
     ):
-        raise UsageError(f"edges must increase from 0 to 1; received {bounds.tolist()}")
+        raise UsageError(f"edges must increase from 0 to 1; got {bounds.tolist()}")
     if draws.settings.get("thin", 1) != 1:
         raise UsageError(f"every sweep is needed, thin=1; these draws have thin={draws.settings['thin']}")
     lengths = draws.present.sum(axis=1)
@@ -133,7 +133,7 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     sums = np.zeros((4, len(bounds) - 1))
     for points, length in zip(draws.points, lengths, strict=True):
         states = as_states(points[:length], field.dim)
-        seen = states[:-1].copy()  # variables before i have their new values, the others their old ones
+        seen = states[:-1].copy()  # variables before i have their new values, and the others have their old values
         for i in range(field.dim):
             p, ones = field.conditional(i, seen), states[1:, i]
             seen[:, i] = ones
@@ -186,10 +186,10 @@ def update_bias(
 
     L = _reals(log_odds, "log_odds")
     if not np.isfinite(L).all():
-        raise UsageError(f"log odds must be finite; received {log_odds!r}")
+        raise UsageError(f"log odds must be finite; got {log_odds!r}")
     N = whole(size, "size", 2)
     if whole(batch_size, "batch_size", 1) > N:
-        raise UsageError(f"batch_size must be at most the number of terms, {N}; received {batch_size}")
+        raise UsageError(f"batch_size must be at most the number of terms, {N}; got {batch_size}")
     k = np.asarray(np.sqrt(N - 1.0) / (N * positive(deviation, "deviation")))
     x, weights = nodes_on_two_scales(np.zeros_like(L), np.abs(L) + _LONGEST, k, _NODES)
     test = operating_characteristics(k * x, first_fraction=batch_size / N, epsilon=epsilon, alpha=alpha)
@@ -206,4 +206,4 @@ def _reals(values: ArrayLike, name: str) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{name} must be numbers; received {values!r}") from None
+        raise UsageError(f"{name} must be numbers; got {values!r}") from None

@@ -57,7 +57,7 @@ class Found:
 
     @classmethod
     def few(cls, values: Any, one: bool = False) -> Found:
-        """Create a result from the mean of a few runs, with a 95% interval by Student's t, or that of one more run."""
+        """Create a result from the mean of a few runs, with a 95% t interval for the mean or for one more run."""
         n = len(values)
         return cls.mean(values, float(stdtrit(n - 1, 0.975)) * math.sqrt(n + 1.0 if one else 1.0))
 

@@ -36,7 +36,7 @@ def at(found: Risk, place: float) -> tuple[float, float, float]:
 
 
 def compared(risks: Sequence[Risk], seconds: Sequence[float]) -> dict[str, list[tuple[float, float, float]]]:
-    """Return risks with intervals at equal data and at equal time, the smallest of all."""
+    """Return risks with intervals at the smallest final amount of data and at the smallest time of all runs."""
     least, common = min(each.against[-1] for each in risks), min(seconds)
     return {
         "data": [at(each, least) for each in risks],

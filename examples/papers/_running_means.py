@@ -6,7 +6,7 @@ over the draws of chain c up to cost b. Its risk is
 .. math:: R(b) = \mathbf{E} (\hat f_c(b) - f^*)^2 = \mathrm{bias}^2(b) + \mathrm{variance}(b),
 
 estimated over the chains. For several quantities, such as predictions at many test points, it is the mean of their
-risks. If the truth :math:`f^*` is not known, it is replaced by the result of a long exact run; the square of its
+risks. If the true value :math:`f^*` is not known, it is replaced by the result of a long exact run; the square of its
 standard error is a lower limit for the risks that can be estimated.
 
 The standard error of a long run is computed from batch means: chains are divided into batches of about sqrt(n) draws.
@@ -76,7 +76,7 @@ class Risk:
         Unbiased estimates of the two components of `value`. The estimate of the squared bias can be negative, and it
         includes `floor`.
     floor : float
-        Mean squared standard error of the truth.
+        Mean squared standard error of the reference values.
     level : float
         Level of the interval.
     """
@@ -141,7 +141,7 @@ def running_means(
         raise UsageError("exactly one of budget and n is needed")
     against = np.unique(np.array(list(budget if n is None else n), dtype=np.float64))  # type: ignore[arg-type]
     if not against.size or not np.isfinite(against).all() or against[0] <= 0.0:
-        raise UsageError(f"budgets, or numbers of draws, must be positive; received {against.tolist()}")
+        raise UsageError(f"budgets, or numbers of draws, must be positive; got {against.tolist()}")
     if n is None and sample.cost is None:
         raise UsageError("running means against budgets need the draws' cumulative cost (column cost); give n instead")
     chains, _ = split_chains(sample)
@@ -154,7 +154,7 @@ def running_means(
         counts[c] = np.searchsorted(progress, against, side="right")
         sums, weights = _sums(sample, rows, np.append(0, counts[c]), quantity)
         totals = np.cumsum(weights)[:, None]
-        with np.errstate(invalid="ignore"):  # 0/0 before the first draw with a positive weight
+        with np.errstate(invalid="ignore"):  # 0/0 before the first draw with positive weight
             means.append(np.where(totals > 0.0, np.cumsum(sums, axis=0) / totals, math.nan))
     return RunningMeans(against, np.stack(means), counts)
 
@@ -185,15 +185,15 @@ def risk(
     Raises
     ------
     UsageError
-        If there is only one chain, or the truth has a different number of quantities.
+        If there is only one chain, or `truth` has a different number of quantities.
     """
     known = truth if isinstance(truth, LongRunMean) else None
     right = np.atleast_1d(np.asarray(known.value if known else truth, dtype=np.float64))
     chains, _, k = found.means.shape
     if right.shape != (k,):
-        raise UsageError(f"the truth of {k} quantities is wanted, shape ({k},); received {right.shape}")
+        raise UsageError(f"truth must have shape ({k},), one value per quantity; got {right.shape}")
     if chains < 2:
-        raise UsageError("a risk needs at least two chains; received one")
+        raise UsageError("a risk requires at least two chains; got one")
     errors = found.means - right
     squared = (errors**2).mean(axis=2)  # (chains, m)
     variance = errors.var(axis=0, ddof=1).mean(axis=1)
@@ -239,7 +239,7 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
         means.append(sums / counts[:, None])
     batches = np.concatenate(means)
     if len(batches) < 2:
-        raise UsageError(f"a long run has two batches at least; received {len(sample)} draw")
+        raise UsageError(f"a long run requires at least two batches; got {len(sample)} draw")
     return LongRunMean(batches.mean(axis=0), batches.std(axis=0, ddof=1) / math.sqrt(len(batches)))
 
 
@@ -264,7 +264,7 @@ def _values(points: Floats, quantity: Quantity | None) -> Floats:
     if values.ndim != 2 or len(values) != len(points) or not np.isfinite(values).all():
         raise InputError(
             f"the quantity of {len(points)} draws must be finite numbers of shape ({len(points)},) or "
-            f"({len(points)}, k); received shape {values.shape}"
+            f"({len(points)}, k); got shape {values.shape}"
             f"{'' if np.isfinite(values).all() else ', not all of them finite'}"
         )
     return values

@@ -25,7 +25,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats, Integers, Sample, split_chains
 
-_MOST_VARIABLES = 16  # of a set: 2^16 values
+_MOST_VARIABLES = 16  # maximum number of variables in a set, which has 2^16 values
 
 
 def running_tables(
@@ -35,7 +35,7 @@ def running_tables(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Compute frequencies of the values of sets of binary variables, up to a cost or for the first n draws.
+    """Compute frequencies of joint values of binary variables, up to a cost or for the first n draws.
 
     The means are those of `running_means` for the indicators of all values. Counting is much faster, and does not store
     the indicators.
@@ -95,14 +95,13 @@ def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Float
     Raises
     ------
     UsageError
-        If the truth has a different shape, or is not a whole number of sets.
+        If `truth` has a different shape, or does not consist of whole sets.
     """
     right = np.asarray(truth, dtype=np.float64)
     width = found.means.shape[-1]
     if right.shape != (width,) or values < 1 or width % values:
         raise UsageError(
-            f"the truth of {width} probabilities is wanted, of sets with {values} values each; received shape "
-            f"{right.shape}"
+            f"truth must contain {width} probabilities, for sets with {values} values each; got shape {right.shape}"
         )
     return np.asarray(np.abs(found.means - right).sum(axis=-1) * (values / width))
 
@@ -129,11 +128,11 @@ def _columns(sets: ArrayLike, dim: int) -> Integers:
     columns = np.asarray(sets)
     if columns.ndim != 2 or not columns.size or columns.dtype.kind not in "iu" or columns.shape[1] > _MOST_VARIABLES:
         raise UsageError(
-            f"sets must be whole numbers of shape (M, k), k at most {_MOST_VARIABLES}; received shape {columns.shape} "
+            f"sets must be whole numbers of shape (M, k), k at most {_MOST_VARIABLES}; got shape {columns.shape} "
             f"of type {columns.dtype}"
         )
     if columns.min() < 0 or columns.max() >= dim:
-        raise UsageError(f"sets must name columns from 0 to {dim - 1}; received {columns.min()} to {columns.max()}")
+        raise UsageError(f"sets must name columns from 0 to {dim - 1}; got {columns.min()} to {columns.max()}")
     ordered = np.sort(columns, axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
         raise UsageError("a set names a column twice")

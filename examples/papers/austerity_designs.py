@@ -51,7 +51,7 @@ def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
     found = {"wrong": [], "read": [], "wrong_error": [], "read_error": [], "forth": [], "back": []}
     for mean in MEANS:
         shift = mean * terms.std() / np.sqrt(size - 1)
-        ways = np.stack([terms - terms.mean() + shift, terms.mean() - terms + shift])  # the reverse has -terms
+        ways = np.stack([terms - terms.mean() + shift, terms.mean() - terms + shift])  # the reverse move has -terms
         orders = rng.permuted(np.repeat(ways, tests // 2, axis=0), axis=1)
         decided = dict(zip(("wrong", "read"), sequential_decisions(orders, batch, epsilon), strict=True))
         for name, each in decided.items():
@@ -157,7 +157,8 @@ def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
     foreseen = [walk.error for walk in walks]
     protocols = {"both averaged": "wrong", "a move": "forth", "its reverse": "back"}
     for protocol, key in protocols.items():
-        worst, most = apart(key, "wrong_error", foreseen, 1.0 if key == "wrong" else np.sqrt(2.0))  # of half the tests
+        wider = 1.0 if key == "wrong" else np.sqrt(2.0)  # each direction has half of the tests
+        worst, most = apart(key, "wrong_error", foreseen, wider)
         text = f"at most {most:.3f} apart"
         experiment.result("test error, both directions", worst=worst, protocol=protocol, text=text)
     worst, most = apart("read", "read_error", [walk.data_use for walk in walks], 1.0)

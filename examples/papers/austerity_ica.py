@@ -46,9 +46,9 @@ from steinkit.samplers import AusterityTest, CustomProposal, MetropolisTest, met
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 CHAINS, BATCH, NORMAL = 10, 500, 2
-STEP = 1.9  # times N^-1/2: about half of the moves are accepted
-LONGER = 6  # ratio of the data read by exact chains to that of the others, in about the same time
-NORMAL_STEP = 3.5  # times N^-1/4, as the angle between the normal sources spreads
+STEP = 1.9  # in units of N^-1/2; about half of the moves are accepted
+LONGER = 6  # ratio of the amounts of data that exact and other chains read in about the same time
+NORMAL_STEP = 3.5  # in units of N^-1/4, like the spread of the angle between the normal sources
 PAPER_SIZE = 1_950_000
 
 
@@ -200,7 +200,7 @@ def _running(each: dict) -> RunningMeans:
 def _parts(each: Risk) -> tuple[float, float, float]:
     """Return the final bias with two standard errors, and the standard deviation of the mean of a chain."""
     variance = float(each.variance[-1])
-    square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # unbiased for the mean error
+    square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # unbiased estimate of the squared mean error
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 

@@ -37,13 +37,14 @@ import steinkit as sk
 from steinkit.samplers import MetropolisTest, corrected_sgld, operating_characteristics
 
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1)
-STATES, SPREAD, FRACTION, DEVIATION = 41, 6.0, 0.05, 3.0  # DEVIATION: of the sum of all log likelihood ratios
+STATES, SPREAD, FRACTION, DEVIATION = 41, 6.0, 0.05, 3.0  # DEVIATION is the sd of the sum of all log likelihood ratios
 VARIABLES, STEPS = 6, 40
-LEVELS = (np.arange(400) + 0.5) / 400  # of the uniform number of a step
+LEVELS = (np.arange(400) + 0.5) / 400  # values of the uniform number of a step
 SAMPLES, RECOMMENDED = (50, 500, 5000), 500
 LANGEVIN_STEPS = (5e-6, 5e-7, 5e-8, 5e-9)
 PSEUDO_SIZES = (1000, 10_000)
-KNOBS, BUDGETS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2), tuple(10.0**k for k in range(1, 9))  # in exact steps
+# budgets are in exact steps
+KNOBS, BUDGETS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2), tuple(10.0**k for k in range(1, 9))
 POPULATIONS = ((1000, 1.0), (5000, 10.0), (20_000, 1.0))
 
 

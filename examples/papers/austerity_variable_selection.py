@@ -44,13 +44,13 @@ from steinkit.samplers import AusterityTest, MetropolisTest
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 SIZE_RATE, SCALE_PRIOR, BATCH = 1e-10, (0.01, 0.01), 500
-UPDATES = 1.0 / 3.0  # share of moves that change a coefficient; the others are births and deaths
-UPDATE, BIRTH = 5.0, 32.0  # standard deviations times root N; at the paper's N 0.016 and 0.1
+UPDATES = 1.0 / 3.0  # fraction of moves that change a coefficient; the others are births and deaths
+UPDATE, BIRTH = 5.0, 32.0  # standard deviations times sqrt(N), which are 0.016 and 0.1 for the paper's N
 TESTS = 1000
 VISITS = "visits"
-MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # coefficients
-LONGER = 6  # ratio of the data read by exact chains to that of the others, in about the same time
-FIRST = 100  # steps in which jumps are accepted while the model is still poor
+MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # simulated coefficients
+LONGER = 6  # ratio of the amounts of data that exact and other chains read in about the same time
+FIRST = 100  # number of initial steps, during which jumps are accepted because the model is still poor
 
 
 @functools.cache

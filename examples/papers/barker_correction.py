@@ -12,8 +12,8 @@ If the grid resolves the normal distribution, the ridge problem depends on penal
 The small run therefore uses a grid of 500 atoms per side, and the full run a grid of 2000. At sigma = 0.8, the results
 for the smallest penalties depend on rounding errors, so the full run uses the paper's grid of 4000, with sums in
 several orders. The script reproduces 37 of the 40 errors to the last digit (36 in the small run). The other three, at N
-= 4000 and sigma = 1.1, differ from the output of the authors' program, and the full run repeats each step of this
-program. The errors of steinkit's distribution are smaller by orders of magnitude.
+= 4000 and sigma = 1.1, differ from the output of the authors' program, even though the full run reproduces every step
+of that program. The errors of steinkit's distribution are smaller by orders of magnitude.
 
 References
 ----------
@@ -37,8 +37,8 @@ PENALTIES = (100.0, 10.0, 1.0, 0.1, 0.01)
 SIGMAS_OF_TABLE = (0.8, 0.9, 1.0, 1.1)
 FIRST_VERSION = (0.8, 0.03)  # sigma and penalty for N = 4000; the other entry is also in table 3
 ODD = tuple((4000, 1.1, penalty) for penalty in (10.0, 0.1, 0.01))
-ROUNDED, ORDERS = ((4000, 0.8, 0.01), (4000, 0.8, 0.03)), 4  # orders of the sums
-GRID_ERROR = 0.005  # relative difference of an error with another grid
+ROUNDED, ORDERS = ((4000, 0.8, 0.01), (4000, 0.8, 0.03)), 4  # number of summation orders
+GRID_ERROR = 0.005  # relative difference between the errors on two grids
 SIGMAS = (0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 
 

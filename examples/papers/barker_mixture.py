@@ -51,14 +51,15 @@ NAMES = {
     "barker theirs": "Barker, as in their code",
     "barker 100": "Barker, as in their code, m = 100",
 }
-PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barker 100")  # without the prior
+PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barker 100")  # tests that omit the prior
 FLAT = 1e6  # prior variance of an almost flat prior
 SHOWN = ("exact", "austerity", "concentration", "barker")
-TRIALS = 10  # of the paper
-# bins of the authors' script: centers from (-1.5, -2.5), a tenth apart; the outermost contain everything outside
+TRIALS = 10  # number of trials in the paper
+# Bins of the authors' script. Their centers start at (-1.5, -2.5) and are 0.1 apart. The outermost bins contain all
+# points outside.
 BIN, LOW, BINS = 0.1, (-1.5, -2.5), (42, 57)
 HIGH = (2.5, 3.0)
-FINE = 4000  # cells with counts of the data, to sum a smooth function over them
+FINE = 4000  # number of cells with counts of the data, for summing a smooth function
 
 
 @functools.cache

@@ -44,7 +44,7 @@ from steinkit.samplers import (
     metropolis_hastings,
 )
 
-TRIALS, CURVE = 10, 100  # trials of the paper; points of an accuracy curve
+TRIALS, CURVE = 10, 100  # number of trials in the paper, and number of points on an accuracy curve
 NAMES = {"barker": "Barker", "austerity": "austerity", "concentration theirs": "concentration"}
 THEIRS = "their code "
 TABLE = {  # test and initial states for each claim and protocol
@@ -58,18 +58,18 @@ TABLE = {  # test and initial states for each claim and protocol
     ("mnist, concentration", f"{THEIRS}from zero"): ("concentration theirs", "zero"),
     ("mnist, concentration", f"{THEIRS}from uniform"): ("concentration theirs", "uniform"),
 }
-HOT = {  # of the first version, at its temperature and step
+HOT = {  # settings of the first version, with its temperature and step size
     ("first version, mnist, Barker", "from zero"): ("barker", "zero", TRIALS),
     ("first version, mnist, Barker", "from uniform"): ("barker", "uniform", TRIALS),
     ("first version, mnist, austerity", ""): ("austerity first version", "zero", 5),
 }
 HOT_TEMPERATURE, HOT_SCALE = 1000.0, 0.05**0.5
-SLOWER = {  # tests, by their names, that converge after Barker's
+SLOWER = {  # tests that converge later than Barker's test, by name
     "austerity (nc)": "austerity each step",
     "austerity (c)": "austerity",
     "concentration": "concentration theirs",
 }
-SLOW = 3  # chains of a test that scans all data at each step
+SLOW = 3  # number of chains for a test that scans all data at each step
 TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
 
 

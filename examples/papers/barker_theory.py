@@ -33,11 +33,11 @@ from stein_equivalence import slope_of
 import steinkit as sk
 from steinkit.samplers import barker_mh, correction_distribution
 
-SIZE, AS_WIDE_AS, SCALE = 100_000, 100, 0.15  # of the mixture
+SIZE, AS_WIDE_AS, SCALE = 100_000, 100, 0.15  # data size, width in data points, and step size for the mixture
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 USUAL = {"step size": SCALE, "batch size": 100.0, "temperature": 1000.0}
-VARIED = {"step size": SCALE, "batch size": 1600.0, "temperature": 10_000.0}  # largest value
-VARIANCE, TERMS = 0.5, (2, 8, 32, 128, 512)  # variance of the mean of this number of exponential terms
+VARIED = {"step size": SCALE, "batch size": 1600.0, "temperature": 10_000.0}  # largest value of each quantity
+VARIANCE, TERMS = 0.5, (2, 8, 32, 128, 512)  # variance of a mean of exponential terms, and numbers of terms
 GRID = np.linspace(-30.0, 30.0, 12_001)
 NUMBERS = (16, 32, 64, 128)
 

@@ -2,10 +2,10 @@
 
     python examples/papers/barker_worst_case.py [--full] [--jobs N] [-o DIR]
 
-Lemma 1 of the paper is on the mean of normal data, with a flat prior and proposals as wide as the posterior. It states
-that the austerity test and the concentration test read all N data points with a probability of at least c, which does
-not depend on N. The proof gives c = 0.0085. In this script, states are drawn from the posterior, moves are drawn from
-the proposal, and each move is tested once.
+Lemma 1 of the paper concerns the mean of normal data, with a flat prior and proposals as wide as the posterior. It
+states that the austerity test and the concentration test read all N data points with a probability of at least c, which
+does not depend on N. The proof gives c = 0.0085. In this script, states are drawn from the posterior, moves are drawn
+from the proposal, and each move is tested once.
 
 The concentration test nearly always reads all data. The austerity test reads about half of the data on average. The
 lemma refers to the fraction of decisions that read *all* data. For the austerity test, this fraction decreases like (m

@@ -36,7 +36,7 @@ from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-MANY = 6  # rows of a claim that are all shown
+MANY = 6  # maximum number of rows for which all rows of a claim are shown
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 

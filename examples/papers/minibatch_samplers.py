@@ -56,7 +56,8 @@ from steinkit import samplers
 from steinkit.errors import InputError
 from steinkit.plots.axes import logarithmic
 
-# Moves: of walks in units of 2.38 sd / sqrt(d); of Langevin steps, of the variance over N / (n T), n of N data a step.
+# Step sizes. Random-walk steps are in units of 2.38 sd / sqrt(d). Langevin steps are in units of sd^2 min(1, n T / N),
+# for minibatches of n of the N data points at temperature T.
 TRIALS = {
     "exact": [{"move": move} for move in (0.5, 1.0, 0.25, 0.75, 1.5, 2.0)],
     "austerity": [{"move": move, "epsilon": e} for e, move in product((0.05, 0.2), (0.5, 1.0, 0.25))],
@@ -90,7 +91,7 @@ def run(
     step = move * float(known["scale"]) ** 2 * min(1.0, batch * heat / found.size)
     least = {"exact": found.size, "controlled": 2 * batch, "corrected": 2 * batch}.get(
         sampler, batch
-    )  # evaluations a step
+    )  # evaluations per step
     common = {
         "temperature": heat,
         "seed": seeds,
@@ -166,7 +167,7 @@ def parts(draws: sk.samplers.Draws, budgets: list, kept: int) -> list[list[np.nd
         chains = []
         for points, cost, there in zip(draws.points, draws.cost, draws.present, strict=True):
             late = there & (cost > BURN_IN * budget)
-            if cost[there].min() > budget:  # the search for the mode exceeds the budget
+            if cost[there].min() > budget:  # the search for the mode exceeded the budget
                 continue
             sample = sk.Sample(points=points[late], cost=cost[late])[np.flatnonzero(cost[late] <= budget)]
             chains.append(evenly_spaced(sample, min(kept, len(sample))).points)

@@ -33,11 +33,12 @@ from applications.irls import Batches, NormalEquations, batch_irls, loss_named, 
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}  # a thousandth of the data here, and in figure 3
+# batch sizes: a thousandth of the data used here, and a thousandth of the data in figure 3
+PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}
 DIM, TESTS, NEAR = 10, 5000, 0.01
 LEAST = 1e-5  # smallest excess in the plot
-STEPS = 10  # of a run with three coefficients
-RECORDS = 200  # stored states of gradient descent per pass
+STEPS = 10  # number of steps of a run with three coefficients
+RECORDS = 200  # number of stored states of gradient descent per pass
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 METHODS = {"batch": "all data", "published": "as published", "grown": "growing batches", "sgd": "gradient descent"}
 SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0) for c_2 in (10.0, 100.0) for c_3 in (0.5, 0.7, 1.0)]

@@ -40,14 +40,14 @@ import steinkit as sk
 from steinkit.samplers import approximate_mh, mala
 
 EPSILONS = (0.0, 0.1, 0.2)
-BATCH, SCALE = 2, 0.1  # proposals with variance 0.01
+BATCH, SCALE = 2, 0.1  # batch size, and scale of proposals with variance 0.01
 BUDGET, BURN_IN, KEPT = 100_000, 1000, 1000
 SIZES = [*range(10, 401, 10), *range(420, 601, 20), *range(650, 1001, 50)]
 FEW = [10, 20, 50, 100, 200, 400, 1000]
 STEIN = {"graph": "graph Stein discrepancy", "sliced": "sliced Stein discrepancy"}
 PANELS = STEIN | {"paper's norm": "prediction error", "mean": "mean error", "second": "second moment error"}
 STUDIED = ("paper's norm", "logistic of the mean", "undivided", "mean", "second")
-STUDIES = 200  # chains for the errors
+STUDIES = 200  # number of chains for the errors
 CLAIMS = {
     "paper's norm": ("exact overtakes, prediction error", "the paper's norm"),
     "logistic of the mean": ("exact overtakes, prediction error", "logistic of the mean"),
@@ -59,7 +59,7 @@ CLAIMS = {
 
 def moments(points: np.ndarray) -> np.ndarray:
     """Return predictions for the patients, coordinates and their products, shape (b, 53 + 6 + 36)."""
-    features = sk.targets.LogisticRegression.nodal().data[0]  # 0 or 1, the intercept 1
+    features = sk.targets.LogisticRegression.nodal().data[0]  # features are 0 or 1, and the intercept is 1
     products = (points[:, :, None] * points[:, None, :]).reshape(len(points), -1)
     return np.concatenate([expit(points @ features.T), points, products], axis=1)
 

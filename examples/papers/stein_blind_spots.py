@@ -33,7 +33,7 @@ def diagnostics(seed: int, draws: int) -> dict[str, float]:
     seeds, start = range(CHAINS * seed, CHAINS * (seed + 1)), rng.standard_normal((CHAINS, 2))
     run = sgld(target, step_size=TOO_LARGE, batch_size=BATCH, draws=2 * draws, seed=seeds, start=start)
     points = run.points[:, draws:]
-    squares = (points**2).reshape(CHAINS, 2, -1, 2).mean(axis=2)  # of chains and halves
+    squares = (points**2).reshape(CHAINS, 2, -1, 2).mean(axis=2)  # shape (chains, halves, d)
     found, error = sk.chain_diagnostics(points**2), sk.chain_diagnostics(points**2).mcse_mean
     drift = np.abs(np.diff(squares.mean(axis=0), axis=0)[0]) / (2.0 * error)
     away = np.abs(squares.mean(axis=(0, 1)) - (exact**2).mean(axis=0)) / error

@@ -30,7 +30,7 @@ MEASURES = ("graph", "classical", "Wasserstein")
 
 
 def brackets(target: str, seed: int, n: int) -> np.ndarray:
-    """Return bounds of the three measures of the first n draws, shape (3, 2)."""
+    """Return bounds on the three measures of the first n draws, shape (3, 2)."""
     rng = np.random.default_rng(seed)
     if target == "uniform":
         points, aim = rng.random(n), sk.targets.Uniform([0.0], [1.0])

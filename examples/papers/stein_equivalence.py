@@ -35,7 +35,7 @@ import steinkit as sk
 
 ONE = ("normal", "shifted", "uniform", "midpoints")
 FACTORS = ((1.0, 4.0, 2.0), (0.5, 0.5, 1.0), (3.0, 1.0, 0.2))
-NODES = 200  # per point, for expectations of a coupling
+NODES = 200  # number of nodes per point, for expectations under a coupling
 MORE = ("normal", "half", "grid")
 ON_LINE = "N(0, 1) and Unif(0, 1), d = 1"
 
@@ -49,7 +49,7 @@ def points_of(sample: str, n: int) -> tuple[np.ndarray, sk.Target]:
 
 
 def over_classical(sample: str, n: int) -> list[float]:
-    """Return bounds of the ratio of the complete graph's to the classical discrepancy."""
+    """Return bounds on the ratio of the complete graph's discrepancy to the classical discrepancy."""
     points, target = points_of(sample, n)
     return ratios(sk.graph_stein_discrepancy(points, target), sk.classical_stein_discrepancy(points, target))
 
@@ -63,7 +63,7 @@ def sample_of(kind: str, size: float, n: int) -> np.ndarray:
 
 
 def of_bounds(kind: str, size: float, n: int) -> list[float]:
-    """Return bounds of the ratios of the classical discrepancy to Wasserstein, from below, and to proposition 3's."""
+    """Return a lower bound on classical / Wasserstein, and bounds on classical / proposition 3."""
     points, target = np.sort(sample_of(kind, size, n)), sk.targets.Normal([0.0])
     found = sk.classical_stein_discrepancy(points, target)
     z = ndtri((np.arange(NODES * n) + 0.5) / (NODES * n))
@@ -80,7 +80,7 @@ def of_factors(sample: str, factors: list[float], n: int) -> list[float]:
 
 
 def over_complete_in_square(n: int) -> list[float]:
-    """Return bounds of the ratio of the 2-spanner's to the complete graph's discrepancy in the unit square."""
+    """Return bounds on the ratio of the 2-spanner's discrepancy to the complete graph's in the unit square."""
     points, target = np.random.default_rng(n).random((n, 2)), sk.targets.Uniform([0.0, 0.0], [1.0, 1.0])
     return ratios(*(sk.graph_stein_discrepancy(points, target, graph=graph) for graph in ("spanner", "complete")))
 
@@ -93,7 +93,7 @@ def of_spanner(dim: int, n: int) -> list[float]:
 
 
 def over_complete(sample: str, dim: int, n: int) -> list[float]:
-    """Return bounds of the ratio of the 2-spanner's to the complete graph's discrepancy."""
+    """Return bounds on the ratio of the 2-spanner's discrepancy to the complete graph's discrepancy."""
     points = np.random.default_rng(n).standard_normal((n, dim))
     if sample == "half":
         points = np.abs(points)

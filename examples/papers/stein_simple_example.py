@@ -30,7 +30,7 @@ import steinkit as sk
 
 DEGREES = 10.0
 SAMPLES = {"gaussian": "Gaussian", "student": "scaled Student's t"}
-DRAWN = 400  # points of a plotted function
+DRAWN = 400  # number of points at which a function is plotted
 TAIL, CENTRE = 3.0, 1.5
 
 
@@ -59,7 +59,7 @@ def functions(sample: str, seed: int, n: int) -> dict[str, object]:
 
 
 def limit() -> float:
-    """Compute the mean of h = cos x - x sin x under the scaled t distribution, a lower bound of the limit."""
+    """Compute the mean of h = cos x - x sin x under the scaled t distribution, a lower bound on the limit."""
     scaled = student_t(DEGREES, scale=np.sqrt((DEGREES - 2.0) / DEGREES))
     return abs(2.0 * quad(lambda x: (np.cos(x) - x * np.sin(x)) * scaled.pdf(x), 0.0, 60.0, limit=500)[0])
 

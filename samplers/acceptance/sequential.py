@@ -99,8 +99,8 @@ class OperatingCharacteristics(Brief):
     mean : ndarray
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
-        Probability of a decision based on the incorrect sign of mu. At mu = 0, it is the probability of deciding for a
-        given sign before all the data are read.
+        Probability of a decision based on the incorrect sign of mu. At mu = 0, it is the probability of deciding in
+        favor of a given sign before reaching the end of the data.
     data_use : ndarray, like mean
         Expected fraction of the data read.
     undecided : ndarray, like mean

@@ -26,7 +26,7 @@ from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
-# Largest number of steps and largest number of noise values per block.
+# Maximum number of steps and maximum number of noise values per block.
 _BLOCK_STEPS, _BLOCK_NUMBERS = 1 << 10, 1 << 14
 
 
@@ -69,7 +69,7 @@ class CompiledChains(ABC):
         self.advance, self.model, self.options, self.recorder = advance, model, options, recorder
         self.scale = np.asarray(scale, dtype=np.float64)
         terms = model.posterior.compiled_terms
-        assert terms is not None  # `runs_compiled`
+        assert terms is not None  # guaranteed by `runs_compiled`
         self.terms = terms
         self.rule = rule or Rule(TestKind.EXACT.value, 0, np.zeros(0))
         plan = {"steps": options.steps or sys.maxsize, "budget": sys.maxsize, "size": model.size} | plan

@@ -89,7 +89,7 @@ class Terms(NamedTuple):
     bounds : ndarray, shape (d, 2) or (0, 2)
         Bounds of the support. The array is empty if there are none.
     size, longest : int
-        Number of data points N, and the largest number of data points per call.
+        Number of data points N, and the maximum number of data points per call.
     rows : ndarray of int, shape (S,)
         Indices of the data points in a batch.
     values : ndarray, shape (2 S,)

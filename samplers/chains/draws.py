@@ -144,7 +144,7 @@ class Draws(Displayed):
         return np.asarray(np.divide(sums, counts, out=np.full(self.chains, np.nan), where=counts > 0))
 
 
-# Number of values drawn at once for a chain and largest number of steps per block.
+# Number of values drawn at once for a chain and maximum number of steps per block.
 _BLOCK_NUMBERS = 1 << 13
 _BLOCK_STEPS = 256
 
@@ -264,7 +264,7 @@ class RunOptions:
     draws : int, optional
         Number of draws to keep per chain.
     budget : int, optional
-        Largest number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
+        Maximum number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
         starts if its first batch fits into the budget, and it is always completed. If steps were interrupted, expensive
         tests would be removed selectively. At least one of the options draws and budget is required. A chain ends when
         it reaches either limit.
@@ -349,7 +349,7 @@ class RunOptions:
         Parameters
         ----------
         step_cost : int
-            Smallest number of likelihood or gradient evaluations at single data points per step.
+            Minimum number of likelihood or gradient evaluations at single data points per step.
         before : int, default 0
             Evaluations before the first step.
 

@@ -303,7 +303,7 @@ class Langevin(Proposal):
 
 @dataclass(frozen=True)
 class CustomProposal(Proposal):
-    """Proposal defined by user functions.
+    """Proposal defined by user-supplied functions.
 
     Parameters
     ----------
@@ -410,8 +410,8 @@ class FullGradient:
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        # copies because these arrays are modified, and an array returned by a user's function may be read-only or
-        # shared
+        # copies because these arrays are modified, and an array returned by a user-supplied function may be read-only
+        # or shared
         self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
         self._data = np.array(model.total_gradient(states), dtype=np.float64)
         self._proposed_prior = np.zeros(states.shape)

@@ -330,7 +330,7 @@ def _inside(thetas: Floats, bounds: Floats) -> NDArray[np.bool_]:
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """Check the shape of an array returned by a user function."""
+    """Check the shape of an array returned by a user-supplied function."""
     array = real_numbers(values, f"the values of {name}")
     if array.shape != shape:
         raise InputError(f"`{name}` must return an array of shape {shape}; got {array.shape}")

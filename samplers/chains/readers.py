@@ -29,7 +29,7 @@ from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_nu
 Array = NDArray[Any]
 
 LARGEST_SHUFFLED = 1 << 15
-# Number of tables per computed order, and largest number of data points.
+# Number of tables per computed order, and maximum number of data points.
 _TABLES = 6
 _LARGEST = 1 << 31
 

@@ -105,7 +105,7 @@ class Run:
         options.require_budget(self.first_batch + self.proposal_cost)
         columns = {"accepted": np.bool_, "batch_sizes": np.int64}
         self.recorder = Recorder(options, dim, columns | dict.fromkeys(test.diagnostics, np.float64))
-        # copy because an array returned by a user's function may be read-only or shared
+        # copy because an array returned by a user-supplied function may be read-only or shared
         self.log_prior = np.array(self.model.log_prior(self.states))
         models.require_start(self.log_prior, self.states, "the log prior", "pass start= inside the support")
 

@@ -4,7 +4,7 @@ Let theta have density p, and let x = f(theta) be the transform defined by the m
 space is given by log q(x) = log p(f^-1(x)) + log |det d f^-1 / dx|.
 
 Stored gradients are checked without a model. Let s be the score of the distribution of the draws. By Stein's identity,
-E (x_j - E x_j) s_j = -1 in any coordinate system and in any units. Gradients with the opposite sign give a value of
+E (x_j - E x_j) s_j = -1 in any coordinate system and in any units. Gradients with the wrong sign give a value of
 about 1. Stored log densities are compared with the gradients using the equation
 log p(y) - log p(x) = <s(x) + s(y), y - x> / 2 for neighboring draws x and y. The equation is exact for a Gaussian
 target and any distribution of the draws.
@@ -306,7 +306,7 @@ def as_floats(array: Any) -> NDArray[np.float64]:
 
 
 _FACTOR = 1.5  # a larger ratio of scales is an error; if the sds of the draws are biased by 20%, the ratio is 1.44
-_FEWEST = 20  # smallest number of draws required for the check
+_FEWEST = 20  # minimum number of draws required for the check
 _COMPARED = 100  # number of draws used to compare stored gradients with the score of a target
 _SAME = 0.01  # largest median difference relative to the score; allows for single-precision gradients
 _ACCURACY = 1e-6  # largest difference between gradients of the same model from two compilers
@@ -401,7 +401,7 @@ def check_stored(sample: Sample) -> None:
     Raises
     ------
     InputError
-        If the scores have the opposite sign, or if their scale differs from the scale of the log densities.
+        If the scores have the wrong sign, or if their scale differs from the scale of the log densities.
 
     Warns
     -----

@@ -140,8 +140,8 @@ def _require_smooth(model: Any, label: str) -> None:
     named = [rv.name for rv in model.basic_RVs if type(rv.type).__name__ == "XTensorType"]
     if named:
         raise InputError(
-            f"{label} has variables of pymc.dims ({', '.join(named)}), which are not supported; define them with pymc "
-            'and dims="..."'
+            f"{label} has variables from pymc.dims ({', '.join(named)}), which are not supported; define them with "
+            'pymc and dims="..."'
         )
     refuse_discrete([rv.name for rv in model.free_RVs if rv.dtype[:5] != "float"], label)
     single = [rv.name for rv in model.free_RVs if rv.dtype != "float64"]
@@ -475,7 +475,7 @@ def from_nutpie(trace: Any, model: Any = None) -> tuple[Target, Sample]:
     Returns
     -------
     Target
-        The target of `from_pymc`, if the model is given.
+        The target returned by `from_pymc`, if the model is given.
     Sample
         Stored draws, with stored gradients as scores, and with the coordinate names used by `from_pymc`. Without the
         model, a coordinate of an interval is named ``unconstrained p``, because the interval may be open on one side.

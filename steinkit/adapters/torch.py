@@ -232,7 +232,7 @@ def _target(torch: Any, density: Callable[[Any], Any], *, device: Any, **fields:
 
 
 def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callable[[Any], Any]:
-    """Convert a user's function to a function of n points that returns n values."""
+    """Vectorize a user-supplied function: n points are mapped to n values."""
     few = _taken(rows, slice(0, 2))
     n = _length(few)
     with torch.no_grad():

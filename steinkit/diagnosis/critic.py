@@ -34,8 +34,8 @@ from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
 from steinkit.units import Units
 
-_FEWEST = 100  # smallest number of draws
-_MOST_DRAWS = 5000  # largest number of draws; longer samples are thinned evenly
+_FEWEST = 100  # minimum number of draws
+_MOST_DRAWS = 5000  # maximum number of draws; longer samples are thinned evenly
 _MOST_VALUES = 1 << 23  # largest value of (fields) x (draws)
 _DRAWS_PER_FIELD = 32
 _RIDGE = 0.3  # ridge penalty relative to a field's variance, divided by (fields) / (draws)

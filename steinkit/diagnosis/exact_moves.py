@@ -51,14 +51,14 @@ _JITTER = (0.6, 1.4)
 _FIRST_STEP = 0.9  # in standard deviations, before division by d^(1/4)
 _ACCEPTANCE = (0.6, 0.85)
 _PILOT = 200  # number of draws for tuning the step size
-_TUNING = 12  # largest number of moves for tuning
+_TUNING = 12  # maximum number of moves for tuning
 _SCALES = (0.03, 3.0)
 # smallest correlation between a group's scale and t, as an absolute value and in standard errors
 _GOVERNED, _CLEAR = 0.15, 5.0
 _MOST_GROUPS = 8
 _SCALE_MOVES = 4  # number of moves per transition, doubled if Hamiltonian Monte Carlo is not used
 _GROUP_MOVES = 2  # number of moves per transition
-_FULL_METRIC = 100  # largest number of coordinates for which correlations define the axes and groups
+_FULL_METRIC = 100  # maximum number of coordinates for which correlations define the axes and groups
 _REACH = 5.0  # draws are clipped at this number of robust scales before their covariance is computed
 _LEAPFROGS = 6
 _GRADIENTS = _LEAPFROGS + 1  # number of gradients per Hamiltonian move
@@ -235,9 +235,9 @@ class Group(NamedTuple):
     medians : ndarray
         Medians of the members.
     slope : float
-        Slope of log |a - m| as a function of t, or of the logarithm of the distance of t from its bound.
+        Slope of log |a - m| as a function of t, or as a function of log |t - bound| if t has a bound.
     spread : float
-        Standard deviation of t, or of the logarithm of its distance from the bound.
+        Standard deviation of t, or of log |t - bound|.
     """
 
     scale: int

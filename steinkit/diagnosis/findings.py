@@ -69,10 +69,12 @@ Moment: TypeAlias = tuple[Feature, float, float]  # feature, mean and z-score
 
 _MOST = 5
 _SHAPES_OF_ALL = 3  # a finding about all coordinates comes first if at least this many shapes are biased
-_MOST_EXPLAINED = 50  # largest number of moments that a shift may explain
-_LEAST = 3.0  # smallest significant z-score for a location
+_MOST_EXPLAINED = 50  # maximum number of moments that a shift may explain
+_LEAST = 3.0  # minimum z-score of a significant location
 _AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's |z|
-_EXPLAINED = 0.8  # for a moment that another moment explains; the ratio is 1.1 to 1.4 for a correct shape
+# the same fraction for a moment that is explained by another moment; if the shape is correct, the ratio of the two |z|
+# is between 1.1 and 1.4
+_EXPLAINED = 0.8
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor by which the largest p-value increases for additional moments
 _UNEXPLAINED = 0.01  # a finding about several coordinates is reported if no other finding has a smaller p-value
@@ -415,7 +417,7 @@ def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
     return Finding(kind_of(feature.kind), (own, other), near, feature.z, abs(feature.mean), "bounded")
 
 
-_PER_BIN = 50  # smallest number of draws per bin
+_PER_BIN = 50  # minimum number of draws per bin
 _MOST_BINS = 20
 _STEEPEST = 700.0  # limit on the increase in log density beyond the last draw, to avoid overflow
 _AN_INTERVAL = 1.35  # an interval is reported instead of a half line if its excess is larger by this factor

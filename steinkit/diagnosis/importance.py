@@ -26,7 +26,7 @@ from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample
 
 _LARGEST_K = 0.7
-_FEWEST = 25  # smallest number of draws that leaves five ratios in the tail
+_FEWEST = 25  # minimum number of draws that leaves five ratios in the tail
 _EQUAL = 1e-9  # log ratios with a smaller range are equal up to rounding errors
 _EQUAL_DENSITY = 0.05  # sd of differences between log densities; a smaller one changes a mean by about 0.05 sd or less
 _ROUNDING = 5e-6  # largest relative error of values with six digits

@@ -22,7 +22,7 @@ from steinkit.target import Target
 
 _FALL, _FALL_BEYOND = float(np.log(2.0)), float(np.log(4.0 / 3.0))  # valley depth below x and below y, in log density
 _AS_DENSE = 0.1  # quantile of the log density at the chain's own draws
-_MOST_DRAWS = 500  # largest number of draws per chain
+_MOST_DRAWS = 500  # maximum number of draws per chain
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class ParameterTable:
     ----------
     diagnostics : ChainDiagnostics
     bias : BiasEstimate or None
-        Estimated biases of the parameters and of the functions of the target.
+        Estimated biases of the parameters and of the target's functions.
     known_bias : BiasEstimate or None
         The same estimate if it is reliable for at least one quantity, and None otherwise.
     importance : ImportanceWeights or None

@@ -30,7 +30,7 @@ from steinkit.target import Target
 from steinkit.units import UnitsLike
 
 _METHODS = ("stein", "lp")
-_FEWEST = 8  # smallest number of weighted draws
+_FEWEST = 8  # minimum number of weighted draws
 _TOLERANCE = 1e-2  # relative width of the brackets of the linear programs
 
 
@@ -102,7 +102,7 @@ def thin(
         If an argument is not valid.
     InputError
         If sample, scores and bounds are not consistent, or if the numbers overflow. For "lp", this error is also raised
-        if there are fewer than eight distinct draws, if the scores have the opposite sign, or if all draws are on one
+        if there are fewer than eight distinct draws, if the scores have the wrong sign, or if all draws are on one
         side of the mode.
     TimeLimitError
         If the time limit is exceeded.

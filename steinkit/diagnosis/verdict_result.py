@@ -42,11 +42,11 @@ NO_SINGLE_FINDING = "no individual coordinate or pair is significantly biased"
 
 _MAY_BE_USED = "Can these draws be used?"
 _TIED = 0.9  # findings are tied if their |z| is at least this fraction of the largest
-_NAMED = 3  # largest number of tied findings that are named in a sentence
+_NAMED = 3  # maximum number of tied findings that are named in a sentence
 _GIVEN = "Each finding refers to the conditional distribution given the other parameters:"
 _WITHOUT_FINDINGS = {
     "dependence": "many correlations are slightly biased, but no individual correlation is significantly biased",
-    "critic": f"{NO_SINGLE_FINDING}; a function fitted to half of the draws rejects the other half",
+    "critic": f"{NO_SINGLE_FINDING}; a test based on a function fitted to half of the draws rejects the other half",
     "ksd": f"{NO_SINGLE_FINDING}; only the kernel test, which tests all coordinates jointly, rejects the draws",
 }
 _OF_MODES = "mode weights"
@@ -165,7 +165,7 @@ class Verdict(Result):
         Names of the coordinates.
     bias : BiasEstimate or None
         Estimated biases of means and standard deviations. None if there are fewer draws than coordinates, or if the
-        scores have the opposite sign.
+        scores have the wrong sign.
     importance : ImportanceWeights or None
         Pareto-smoothed importance weights. None if the log density of the approximation (`Sample.log_q`) is not given.
     draws : int

@@ -66,11 +66,11 @@ OVERFLOW = "the moments overflow: rescale draws and scores"
 
 _SMALLEST_AXIS = 1e-12  # smallest relative variance of a principal axis that exceeds rounding errors
 _LARGEST_RADIUS = 64.0  # k, the upper bound of q
-_FEATURES = 128  # largest number of features per block
+_FEATURES = 128  # maximum number of features per block
 _VALUES = 1 << 22  # number of values per block (32 MB)
 _TOGETHER = 1 << 13  # number of draws that are combined at a time
-_MOST_TIMED = 2000  # largest number of pairs of coordinates for which all autocorrelation times are computed
-_NOTABLE = 2.5  # smallest z-score of a pair whose autocorrelation time is computed in any case
+_MOST_TIMED = 2000  # maximum number of coordinate pairs for which all autocorrelation times are computed
+_NOTABLE = 2.5  # minimum z-score of a pair for which the autocorrelation time is always computed
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
 
 _NAMED: tuple[FeatureKind, ...] = ("location", "spread", "dependence")
 _SKEWED: tuple[FeatureKind, ...] = ("total spread", "tails", "spread", "axis spread")
-_FAR = 6.0  # in standard errors
+_FAR = 6.0  # z-score beyond which the skewness correction is constant
 _LISTED = 5
 _LARGE = 1e4  # in standard errors; larger values are printed with fewer digits
 _TOO: dict[FeatureKind, tuple[str, str]] = {"location": ("too low", "too high"), "spread": ("too narrow", "too wide")}
@@ -452,7 +452,7 @@ class MomentSteinDiscrepancy(Measurement):
         Parameters
         ----------
         count : int
-            Largest number of moments.
+            Maximum number of moments.
 
         Returns
         -------
@@ -662,7 +662,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
     dim, done = len(moments.centred), 0
     pairs, own = dim * (dim - 1) // 2, len(skewed) - dim * (dim - 1) // 2
     with (
-        np.errstate(over="ignore", invalid="ignore"),  # checked below
+        np.errstate(over="ignore", invalid="ignore"),  # an overflow raises an error
         progress_bar("moments", len(skewed)) as bar,
     ):
         for values in moments.feature_values():

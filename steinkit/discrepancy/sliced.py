@@ -161,7 +161,7 @@ def finite_projections(directions: Floats, points: Floats, scores: Floats) -> tu
 
     Raises InputError if a result overflows.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow raises an error
         along, pulls = projected(directions, points, scores)
     if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
         raise InputError("draws or scores overflow along a direction: rescale them")

@@ -147,8 +147,8 @@ def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], setti
 
 
 _SMALLEST_AXIS = 1e-9  # smallest relative variance of a principal axis that exceeds rounding errors
-_NODES = 1 << 16  # largest number of nodes in the programs that are solved together
-_LARGEST = 5  # largest number of reported directions
+_NODES = 1 << 16  # maximum number of nodes in the programs that are solved together
+_LARGEST = 5  # maximum number of reported directions
 _INTERPRETED = 1e-5  # seconds per draw and direction, excluding compilation
 
 

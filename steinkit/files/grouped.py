@@ -159,7 +159,7 @@ def _packages(kind: str, extra: str, engine: str) -> list[Any]:
 def _sample(
     open_groups: Callable[[], dict[str, Any]], kind: str, source: str, selection: Selection, group: str | None
 ) -> Sample:
-    """Return the draws in one of the groups that ``open_groups`` returns."""
+    """Return the draws in one of the groups returned by ``open_groups``."""
     with damage_reported(f"{source} is not a valid {kind}"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", ReadingWarning)

@@ -227,7 +227,7 @@ def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None,
     most : int, optional
         Number of bars. By default, a bar is drawn for every coordinate.
     longest_name : int
-        Largest number of letters per line of a name.
+        Maximum number of letters per line of a name.
     """
     shown = sorted(terms, key=lambda each: -each.value)[:most]
     values, lower, upper = (np.array([getattr(each, name) for each in shown]) for name in ("value", "lower", "upper"))

@@ -244,7 +244,8 @@ def draws(
 _SHARES = (0.99, 0.9, 0.5)  # fractions of the target's mass inside the contours
 _GRAYS, _LINES = ("0.95", "0.89", "0.82"), (0.6, 0.8, 1.1)
 _POINTS = 120  # number of grid cells per axis for the density
-# the contours require densities above exp(-9) times the maximum; a normal has 1e-4 of its mass below
+# the contours require densities above exp(-9) times the maximum; a normal distribution has only 1e-4 of its mass below
+# that level
 _FALL = 9.0
 
 

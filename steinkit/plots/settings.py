@@ -40,7 +40,7 @@ _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles for the two measures
 _CHOSEN, _OTHER = "#D55E00", "0.7"
 _LINE = 34  # maximum number of characters per line in a y-axis label
-_FEW = 6  # largest number of budgets with tick labels, and of settings that are all named
+_FEW = 6  # maximum number of budgets with tick labels, and of settings that are all named
 _MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
 

@@ -7,9 +7,9 @@ applies. The deadline is enforced in three ways:
 * compiled code reads `StopSignal.flag`, an array of one bool, and returns without finishing;
 * a solver from another library receives `seconds_left` as its time limit.
 
-Individual calls to user functions, LAPACK or a compiler cannot be interrupted. The function `interruptible` waits for
-such work for one second plus a fifth of the time limit after the deadline, and then abandons it. Work that cannot check
-the deadline is abandoned at the deadline.
+Individual calls to user-supplied functions, LAPACK or a compiler cannot be interrupted. The function `interruptible`
+waits for such work for one second plus a fifth of the time limit after the deadline, and then abandons it. Work that
+cannot check the deadline is abandoned at the deadline.
 """
 
 from __future__ import annotations

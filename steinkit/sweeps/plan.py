@@ -48,13 +48,13 @@ class Configuration:
     target_options : dict
         Options of a built-in target.
     target_fingerprint : str
-        Hash of values of the target and of its files.
+        Hash of the target's values and files.
     sampler : str
         Name of the sampler.
     options : dict
         Options of the sampler that are the same in all settings.
     code : str or None
-        Hash of a user's sampler function.
+        Hash of a user-supplied sampler function.
     measures : tuple of str
         Names of the measures.
     measure_settings : dict

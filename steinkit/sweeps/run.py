@@ -94,7 +94,7 @@ def sweep(
         settings. By default, the measures are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions,
         and "ess". The bias is not used if its estimates are not reliable, for example if the draws are multimodal.
     budgets : sequence of int, optional
-        Largest costs of a chain, in likelihood evaluations at individual data points. Every setting is run and compared
+        Largest costs of a chain, in likelihood evaluations at individual data points. All settings are run and compared
         at each of these budgets. A chain with a smaller budget is the beginning of the chain with a larger one. The
         sampler must accept an option ``budget``.
     target_options : mapping, optional

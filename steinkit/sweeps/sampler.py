@@ -37,12 +37,12 @@ class SweptSampler:
     name : str
         Name of the sampler, ``path.py:function``, or the qualified name of a function.
     code : str, optional
-        Hash of a user's function (`code_identity`). The hash is None if the function cannot be identified, and empty
-        for a built-in sampler.
+        Hash of a user-supplied function (`code_identity`). The hash is None if the function cannot be identified, and
+        empty for a built-in sampler.
     function : callable
         The function that runs the sampler.
     known : frozenset of str, optional
-        Options of a built-in sampler, which can run several chains in one call. None for a user's function.
+        Options of a built-in sampler, which can run several chains in one call. None for a user-supplied function.
     """
 
     name: str

@@ -144,7 +144,7 @@ def eliminate(
     seeds : sequence of int
         All seeds.
     losses_of : callable
-        Function of the indices of settings and of seeds. The function returns the measure that ranks these settings and
+        Function that takes the indices of settings and seeds. It returns the measure that ranks these settings and
         an array of certified brackets for their losses. The array has shape (settings, seeds, 2), and its entries are
         infinite for failed cells.
     """

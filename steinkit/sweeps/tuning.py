@@ -7,9 +7,8 @@ the cost per seed is k l. For k = 27, the ratio of these costs is 4 to 27. The l
 cost.
 
 A longer chain is run with the same seed as the shorter chain. Samplers use the same random numbers for any number of
-draws, so the shorter chain equals the beginning of the longer chain. Rerunning this initial
-segment costs at most a third as much as running the longer chain. All cells are stored in one file, and tuning can be
-resumed from this file.
+draws, so the shorter chain equals the beginning of the longer chain. Running this initial segment again costs at most
+a third as much as running the longer chain. All cells are stored in one file, and tuning can be resumed from this file.
 
 The settings of a rung are ordered by the first suitable measure (`steinkit.sweeps.choice.ranking`). A measure is
 suitable if enough settings to fill the next rung have values in more than half of their cells, and if the values for

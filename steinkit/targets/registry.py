@@ -449,7 +449,7 @@ def _as_target(found: Any, path: Path, reference: str, *, returned: bool = False
     if required == 0:
         try:
             made = found()
-        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error reported below
+        except (Exception, SystemExit):  # a NumPyro model, which requires a seed, or an error that is reported later
             made = None
         if isinstance(made, Target):
             return made

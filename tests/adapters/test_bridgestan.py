@@ -34,7 +34,7 @@ class StandIn:
 
     def _values(self, u):
         """Parameters by name from Stan's vector of 16 unconstrained coordinates."""
-        tau, x = np.exp(u[0]), np.exp(u[1:7]).reshape(2, 3)  # vector after vector, independent of the names
+        tau, x = np.exp(u[0]), np.exp(u[1:7]).reshape(2, 3)  # one vector after another, independent of the names
         A = u[7:11].reshape(2, 2, order="F")
         z = special.expit(u[11:13] - np.log([2.0, 1.0]))
         w = np.array([z[0], (1 - z[0]) * z[1], (1 - z[0]) * (1 - z[1])])
@@ -61,7 +61,7 @@ class StandIn:
 
     def log_density_gradient(self, u, *, propto=True, jacobian=True, out=None):
         assert jacobian
-        steps = 1e-20j * np.eye(len(u))  # complex steps: exact to rounding
+        steps = 1e-20j * np.eye(len(u))  # complex steps are exact up to rounding errors
         slope = [self._complex(u + step).imag / 1e-20 for step in steps]
         return self.log_density(u), np.array(slope)
 

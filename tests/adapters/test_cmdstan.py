@@ -80,7 +80,7 @@ def test_chains_of_diagnostic_files_with_their_target(tmp_path):
     np.testing.assert_array_equal(target.score(sample.points), sample.scores)
     assert sample.divergent.tolist() == 2 * [k % 7 == 3 for k in range(60)]
     assert sample.energy.tolist() == 2 * [k / 8.0 for k in range(60)]
-    assert not target.has_log_density  # which is of use away from the draws only
+    assert not target.has_log_density  # a log density would be useful only away from the draws
     again = sk.from_cmdstan(str(tmp_path / "diagnostic_*.csv"))[1]
     np.testing.assert_array_equal(again.points, sample.points)
 

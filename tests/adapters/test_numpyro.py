@@ -14,7 +14,7 @@ SCHOOLS = ["Choate", "Deerfield", "Andover"]
 
 
 def test_without_numpyro_the_error_names_the_command(monkeypatch):
-    for module in ("numpyro", "numpyro.distributions"):  # the second may have been imported by another test
+    for module in ("numpyro", "numpyro.distributions"):  # another test may have imported the second one
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(sk.MissingDependencyError, match=r"NumPyro .*pip install -e '.\[numpyro\]'"):
         sk.from_numpyro(lambda: None, {"mu": np.zeros(5)})
@@ -139,7 +139,7 @@ def constrained(dist):
     u, w = rng.uniform(-1.5, 4.0, 30), rng.dirichlet([2.0, 3.0, 4.0], 30)
     o = np.sort(rng.normal(0.0, 2.0, (30, 3)), axis=1)
     v = rng.uniform(-3.0, 3.0, 30)
-    s = (u + 2.0) / 7.0  # place in the interval (-2, 5)
+    s = (u + 2.0) / 7.0  # relative position in the interval (-2, 5)
     phi = (v + np.pi) / (2.0 * np.pi)
     first, second = w[:, 0], w[:, 1] / (1.0 - w[:, 0])
     gaps = np.diff(o, axis=1)
@@ -202,7 +202,8 @@ def test_a_cholesky_factor_has_one_coordinate_per_correlation(np_):
 
     target, sample = sk.from_numpyro(model, {"L": factors})
     assert sample.names == ("cholesky L[0]", "cholesky L[1]", "cholesky L[2]")
-    entries = {f"L[{i},{j}]": factors[:, i, j] for i, j in ((1, 0), (1, 1), (2, 0), (2, 1), (2, 2))}  # the others stay
+    # the other entries are constant
+    entries = {f"L[{i},{j}]": factors[:, i, j] for i, j in ((1, 0), (1, 1), (2, 0), (2, 1), (2, 2))}
     assert target.functions.keys() == entries.keys()
     for name, values in entries.items():
         np.testing.assert_allclose(target.functions[name](sample.points), values, rtol=1e-9)
@@ -329,7 +330,7 @@ def test_arrays_outside_of_a_model_that_ran_in_single_precision(np_):
 
     energy = np_.infer.util.potential_energy
     held = jax.jit(jax.grad(lambda z: energy(model, (), {}, {"mu": z})))
-    held(0.5)  # as a sampler does
+    held(0.5)  # called as by a sampler
     with pytest.raises(sk.InputError, match=r"y = jnp.asarray\(y\)"):
         sk.from_numpyro(model, {"mu": np.linspace(-1.0, 1.0, 20)})
 
@@ -396,7 +397,7 @@ def test_log_density_of_a_guide_is_that_of_its_unconstrained_sites(name):
     plain = sk.from_numpyro(schools, draws, ERRORS, EFFECTS)[1]
     np.testing.assert_array_equal(sample.points, plain.points)
     by_name = dict(zip(sample.names, sample.points.T, strict=True))
-    order = sorted(by_name, key=lambda each: each.removeprefix("log ").split("[")[0])  # as JAX orders the sites
+    order = sorted(by_name, key=lambda each: each.removeprefix("log ").split("[")[0])  # order of the sites in JAX
     points = np.column_stack([by_name[each] for each in order])
     if name == "AutoNormal":
         means, sds = (

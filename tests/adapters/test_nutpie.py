@@ -9,7 +9,7 @@ from steinkit.errors import InputError, UsageError
 xarray = pytest.importorskip("xarray")
 
 NAMES = ("Choate", "Deerfield", "Andover")
-LABELS = ["theta_0", "tau_log__", "theta_1", "theta_2"]  # not in the order of any model below
+LABELS = ["theta_0", "tau_log__", "theta_1", "theta_2"]  # not in the order of any model in this file
 EFFECTS = np.array([28.0, 8.0, -3.0])
 
 
@@ -65,7 +65,7 @@ def test_stored_gradients_are_the_target(apart):
     np.testing.assert_array_equal(sample.divergent, sample.points[:, 1] < -3.0)
     assert sample.divergent.any()
     np.testing.assert_array_equal(sample.energy, -sample.points[:, 1])
-    assert not target.has_log_density  # which is of use away from the draws only
+    assert not target.has_log_density  # a log density would be useful only away from the draws
     np.testing.assert_array_equal(np.unique(sample.chain), [0, 1])
     with pytest.raises(InputError, match=r"known only at the 600 stored draws"):
         target.score(np.zeros((1, 4)))
@@ -103,7 +103,7 @@ def test_unknown_names_of_nutpie_are_kept():
         tree["sample_stats"]
         .to_dataset()
         .assign_coords(
-            unconstrained_parameter=["theta.1", "tau", "theta.2", "theta.3"]  # as Stan calls them
+            unconstrained_parameter=["theta.1", "tau", "theta.2", "theta.3"]  # names used by Stan
         )
     )
     tree["posterior"] = tree["posterior"].to_dataset().drop_vars("tau_log__")

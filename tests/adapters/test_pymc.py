@@ -107,7 +107,7 @@ def _by_determinant(inverse):
 
 TRANSFORMS = {
     "log": (
-        lambda: pm.Gamma("x", 2.0, 4.0),  # PyMC takes 1 / 3 in single precision
+        lambda: pm.Gamma("x", 2.0, 4.0),  # PyMC converts 1 / 3 to single precision
         ("log x",),
         lambda u: (jnp.exp(u), u[0]),
         lambda x: jnp.log(x[0]) - 4.0 * x[0],
@@ -149,7 +149,8 @@ TRANSFORMS = {
         lambda x: (jnp.array([1.0, 2.0, 4.0]) * jnp.log(x)).sum(),
     ),
     "chained": (
-        lambda: pm.Gamma("x", 2.0, 1.0, shape=3, transform=pm.distributions.transforms.ordered),  # after the log
+        # applied after the logarithm
+        lambda: pm.Gamma("x", 2.0, 1.0, shape=3, transform=pm.distributions.transforms.ordered),
         tuple(f"unconstrained x[{k}]" for k in range(3)),
         lambda u: (jnp.exp(_sorted(u)[0]), _sorted(u)[0].sum() + _sorted(u)[1]),
         lambda x: (jnp.log(x) - x).sum(),
@@ -317,7 +318,7 @@ def single_precision():
         (minibatched, "random .*Minibatch.*all of its data"),
         (raw_simplex, "shares has no transform .*not a box"),
         (raw_between_parameters, "x has no transform, and its support depends on low"),
-        (of_named_dimensions, r"variables of pymc\.dims .x."),
+        (of_named_dimensions, r"variables from pymc\.dims .x."),
         (single_precision, "single precision of x.*floatX = 'float64'"),
         (lambda: None, "expected free variables"),
     ],
@@ -347,7 +348,8 @@ def test_numeric_labels_are_not_positions():
     with pm.Model(coords={"group": [1, 0]}) as model:
         pm.Normal("x", 0.0, 1.0, dims="group")
     x = np.random.default_rng(8).normal(size=(1, 30, 2))
-    counted = xarray.Dataset({"x": (("chain", "draw", "x_dim_0"), x)}, coords={"x_dim_0": [0, 1]})  # as ArviZ counts
+    # ArviZ counts from 0
+    counted = xarray.Dataset({"x": (("chain", "draw", "x_dim_0"), x)}, coords={"x_dim_0": [0, 1]})
     for unlabelled in ({"x": x}, counted, counted.drop_vars("x_dim_0")):
         sample = sk.from_pymc(model, unlabelled)[1]
         assert sample.names == ("x[1]", "x[0]")

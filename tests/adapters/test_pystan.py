@@ -15,7 +15,7 @@ import pytest
 
 import steinkit as sk
 
-NAMES = ["tau", "x.1.1", "x.2.1", "x.1.2", "x.2.2"]  # in this order for both spaces, as Stan names them
+NAMES = ["tau", "x.1.1", "x.2.1", "x.1.2", "x.2.2"]  # Stan's names, in the same order for both spaces
 
 
 def line(topic, values):
@@ -51,7 +51,8 @@ def log_exponential():
 def test_stored_draws_and_gradients_are_the_sample_and_its_scores(free):
     target, sample = sk.from_pystan(fit(free))
     assert sample.names == ("log tau", "log x[1,1]", "log x[1,2]", "log x[2,1]", "log x[2,2]")
-    np.testing.assert_array_equal(sample.points, free[:, 3:].reshape(-1, 5))  # vector after vector is C order
+    # one vector after another, which is C order
+    np.testing.assert_array_equal(sample.points, free[:, 3:].reshape(-1, 5))
     np.testing.assert_allclose(sample.scores, 1.0 - np.exp(sample.points), rtol=1e-12)
     assert sample.chain.tolist() == [0] * 57 + [1] * 57
     assert 0 < sample.divergent.sum() < 20

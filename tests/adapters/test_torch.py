@@ -33,7 +33,7 @@ def correlated(torch, n=200):
 
 def test_score_of_a_function_of_one_point(torch):
     draws, precision, wanted = correlated(torch)
-    mean = torch.tensor([1.0, -2.0])  # single precision: it is the argument that counts
+    mean = torch.tensor([1.0, -2.0])  # in single precision, because only the precision of the argument matters
     target, sample = sk.from_torch(lambda x: -0.5 * (x - mean) @ precision @ (x - mean), draws, names=["a", "b"])
     np.testing.assert_allclose(target.score(sample.points), wanted, rtol=1e-12, atol=1e-12)
     assert sample.names == target.names == ("a", "b")
@@ -130,7 +130,7 @@ def test_simplex_in_one_dimension_less(torch):
     for k in range(3):
         np.testing.assert_allclose(target.functions[f"w[{k}]"](sample.points), shares[:, k], rtol=1e-12)
 
-    def broken(x):  # sticks broken one after the other: the first takes expit(x1 - log 2) of the whole
+    def broken(x):  # sequential stick breaking; the first piece has length expit(x1 - log 2)
         first = special.expit(x[0] - np.log(2.0))
         return np.array([first, (1.0 - first) * special.expit(x[1])])
 

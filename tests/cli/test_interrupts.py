@@ -54,7 +54,7 @@ def test_errors_raised_from_an_interrupt():
         def __set_name__(self, owner, name):
             raise KeyboardInterrupt
 
-    with pytest.raises((RuntimeError, KeyboardInterrupt)) as made:  # the latter from Python 3.12
+    with pytest.raises((RuntimeError, KeyboardInterrupt)) as made:  # KeyboardInterrupt since Python 3.12
         type("Owner", (), {"attribute": Named()})
     assert comes_of_interrupt(made.value)
     assert not comes_of_interrupt(ValueError("of itself"))

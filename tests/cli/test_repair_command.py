@@ -34,7 +34,7 @@ def test_weights_correct_means_and_sds(steinkit, wide, tmp_path):
     mean = repaired.probabilities @ repaired.points
     np.testing.assert_allclose(mean, 0.0, atol=0.005)
     np.testing.assert_allclose(repaired.probabilities @ repaired.points**2, 1.0, atol=0.01)
-    assert np.abs(WIDE.mean(axis=0)).min() > 0.1  # as the draws were
+    assert np.abs(WIDE.mean(axis=0)).min() > 0.1  # like the given draws
 
 
 def test_draws_are_moved_if_weights_do_not_suffice(steinkit, narrow, tmp_path):

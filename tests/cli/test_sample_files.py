@@ -29,7 +29,8 @@ def test_files_as_chains(steinkit, chains, tmp_path):
     files = [str(tmp_path / f"fit-{k}.csv") for k in (1, 2, 3)]
     together = document(steinkit(*SCORE, *files))
     assert together["sample"]["draws"] == 120
-    wanted = sk.chain_diagnostics(sk.Sample(chains)).bulk_ess.min()  # of chains, not of one long one
+    # computed from separate chains, not from one long chain
+    wanted = sk.chain_diagnostics(sk.Sample(chains)).bulk_ess.min()
     assert together["results"][0]["value"] == pytest.approx(wanted, rel=1e-12)
     assert document(steinkit(*SCORE, str(tmp_path / "fit-*.csv")))["results"] == together["results"]
     text = steinkit(*SCORE[:-1], *files).out

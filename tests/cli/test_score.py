@@ -298,7 +298,7 @@ class TestProcesses:
 
     @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
     def test_interrupted_while_solving(self, folder, write_csv, write_code):
-        points = np.random.default_rng(0).standard_normal((450, 2))  # complete: a minute's work for the solver
+        points = np.random.default_rng(0).standard_normal((450, 2))  # for the complete graph, the solver takes a minute
         model = write_code("from pathlib import Path\ndef score(x):\n    Path('started').touch()\n    return -x\n")
         (folder / "result.json").write_text("of an earlier run")
         process = subprocess.Popen(

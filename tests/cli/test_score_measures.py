@@ -98,7 +98,7 @@ class TestText:
         assert all(title in text for title in titles)
 
     def test_ess_reports_moves_and_cost(self, steinkit, write_csv, line):
-        stuck = np.repeat(line, 2, axis=0)  # every other draw repeats the one before
+        stuck = np.repeat(line, 2, axis=0)  # every second draw repeats the previous one
         name = write_csv("a,cost", np.column_stack([stuck, 5.0 * np.arange(1, 161)]), name="stuck.csv")
         (entry,) = steinkit("score", name, "--measure", "ess", "--json").document["results"]
         assert entry["moved"] == pytest.approx(79 / 159)

@@ -61,7 +61,7 @@ def test_json(steinkit, hostile):
 def test_messages_of_errors(steinkit, folder, arguments):
     (folder / "good.csv").write_text(_DRAWS)
     (folder / f"bad{CONTROLS}.csv").write_text(_DRAWS + f"0.5,{CONTROLS.replace(chr(13), '')}\n")
-    escaped = json.dumps(CONTROLS).replace("\x7f", r"\u007f")  # of TOML, too
+    escaped = json.dumps(CONTROLS).replace("\x7f", r"\u007f")  # also an escape sequence in TOML
     (folder / "sweep.toml").write_text(f'[target]\nname = {escaped}\n[sampler]\nname = "rwmh"\n[grid]\nx = [1]\n')
     (folder / "target.py").write_text(f"def target(x):\n    raise ValueError({CONTROLS!r})\n")
     outcome = steinkit(*arguments)

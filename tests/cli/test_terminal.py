@@ -34,7 +34,7 @@ def terminal(folder, monkeypatch):
         shown = bytearray()
 
         def read():
-            with contextlib.suppress(OSError):  # Linux ends a terminal so
+            with contextlib.suppress(OSError):  # Linux raises OSError at the end of a terminal
                 while part := os.read(leader, 4096):
                     shown.extend(part)
 

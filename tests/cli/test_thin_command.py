@@ -28,7 +28,7 @@ def test_selected_draws(steinkit, folder, burnt_in):
     assert document["draws"] == 30
     assert document["distinct"] == len(np.unique(thinned.points, axis=0))
     assert document["ksd"]["before"] == sk.kernel_stein_discrepancy(draws, sk.targets.Normal(dim=2), units="own").value
-    units = draws.std(axis=0)  # of the given draws
+    units = draws.std(axis=0)  # standard deviations of the given draws
     after = sk.kernel_stein_discrepancy(thinned, sk.targets.Normal(dim=2), units=units).value
     assert document["ksd"]["after"] == pytest.approx(after, rel=1e-9)
     assert document["ksd"]["after"] < document["ksd"]["before"]

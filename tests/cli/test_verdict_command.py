@@ -78,7 +78,7 @@ def test_a_file_that_is_too_short(steinkit, write_csv):
     assert answer.code == 3
     assert "There is no verdict" in answer.out
     assert "at least 8 draws" in answer.out
-    (line,) = answer.err.splitlines()  # no next step with a file that cannot be judged
+    (line,) = answer.err.splitlines()  # no next step is suggested for a file that cannot be tested
     assert line.startswith("warning: there is no verdict: ")
 
 

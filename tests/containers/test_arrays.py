@@ -35,7 +35,8 @@ def test_ambiguous_axes_must_be_stated(walks):
         sk.moment_stein_discrepancy(walks, sk.targets.Normal([0.0]))
     told = sk.as_sample(walks, dims=("chain", "draw"))
     np.testing.assert_array_equal(told.points, sk.Sample(walks).points)
-    assert sk.as_sample(walks.swapaxes(0, 1)).chain.max() == WALKERS - 1  # more draws than chains: unambiguous
+    # unambiguous because there are more draws than chains
+    assert sk.as_sample(walks.swapaxes(0, 1)).chain.max() == WALKERS - 1
 
 
 def test_the_axes_that_dims_names():

@@ -29,7 +29,7 @@ def test_walkers_are_chains():
     assert sample.has_default_names
     assert sk.as_sample(Ensemble(STEPS, {"a": 1, "b": 0})).names == ("b", "a")
     assert sk.as_sample(Ensemble(STEPS, {"a": [0, 1]})).names == ("a[0]", "a[1]")
-    few = Ensemble(STEPS[:2])  # fewer steps than walkers: the object says which is which
+    few = Ensemble(STEPS[:2])  # the object identifies the axes even if there are fewer steps than walkers
     assert sk.as_sample(few).points.shape == (6, 2)
 
 
@@ -52,7 +52,7 @@ class StanFit(dict):
 
 
 def test_chains_of_a_stan_fit_without_warm_up():
-    draws = np.arange(5 * 2 * 3.0).reshape(5, 2, 3)  # 2 of warm-up and 3 kept, of 2 chains, of 3 columns
+    draws = np.arange(5 * 2 * 3.0).reshape(5, 2, 3)  # 2 warm-up draws and 3 kept draws of 2 chains with 3 columns
     fit = StanFit(mu=draws[..., 0].reshape(1, -1), theta=np.moveaxis(draws[..., 1:], 2, 0).reshape(2, -1))
     sample = sk.as_sample(fit)
     assert sample.names == ("mu", "theta[1]", "theta[2]")

@@ -37,7 +37,7 @@ def test_numbered_axes_are_sorted_by_number():
 def test_matrices_are_ordered_by_index_for_any_order_of_the_columns():
     sample = sk.Sample(
         [[11.0, 21.0, 12.0, 22.0]], names=("S[1,1]", "S[2,1]", "S[1,2]", "S[2,2]")
-    )  # as Stan writes them
+    )  # column names written by Stan
     found = read_draws(sample).variable("S")
     np.testing.assert_array_equal(found.rows[0], [[11.0, 12.0], [21.0, 22.0]])
     assert found.is_numbered
@@ -52,8 +52,8 @@ def test_labels_keep_their_order():
 @pytest.mark.parametrize(
     "columns",
     [
-        ["L[0,0]", "L[1,0]", "L[1,1]"],  # no rectangle
-        ["x", "x.1"],  # pandas' way to name two columns x
+        ["L[0,0]", "L[1,0]", "L[1,1]"],  # not a complete array
+        ["x", "x.1"],  # names that pandas assigns to two columns x
         ["y[0]", "y[0,1]"],
     ],
 )

@@ -79,7 +79,7 @@ def test_every_public_function_takes_them(posterior):
     compared = sk.compare({"a": theta.rename(None)}, target, measures=["moments"], verdict=False)
     assert not compared.samples[0].errors
     with pytest.raises(sk.UsageError, match=r"mapping of names to samples.*got Dataset"):
-        sk.compare(posterior, target)  # whose variables are no samples
+        sk.compare(posterior, target)  # its variables are not samples
 
 
 def test_an_array_is_read_by_the_names_of_its_dimensions(posterior):
@@ -107,7 +107,7 @@ def test_errors_for_missing_dimensions_list_the_others():
 
 
 def test_stacked_draws_keep_their_labels(posterior):
-    stacked = posterior.stack(sample=BOTH)  # as arviz.extract does
+    stacked = posterior.stack(sample=BOTH)  # like arviz.extract
     whole = sk.as_sample(stacked)
     np.testing.assert_array_equal(whole.points, sk.as_sample(posterior).points)
     np.testing.assert_array_equal(whole.chain, np.repeat([3, 5], 4))
@@ -125,7 +125,7 @@ def test_labels_along_every_axis_or_positions():
     assert sk.as_sample(named).names == ("S[2000,p]", "S[2000,q]", "S[2001,p]", "S[2001,q]")
     doubled = named.assign_coords(j=["p", "p"])
     assert sk.as_sample(doubled).names == ("S[2000,0]", "S[2000,1]", "S[2001,0]", "S[2001,1]")
-    commas = named.assign_coords(i=["a,b", "a"], j=["c", "b,c"])  # a,b,c twice
+    commas = named.assign_coords(i=["a,b", "a"], j=["c", "b,c"])  # the label a,b,c occurs twice
     assert sk.as_sample(commas).names == ("S[0,0]", "S[0,1]", "S[1,0]", "S[1,1]")
 
 
@@ -160,7 +160,8 @@ def test_errors_name_the_place(values, message):
         sk.as_sample(xarray.Dataset({"mu": (BOTH, values)}))
 
 
-@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.sort_index is deprecated")  # of ArviZ' own call
+# raised by a call within ArviZ
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.sort_index is deprecated")
 def test_inference_data_of_arviz():
     arviz = pytest.importorskip("arviz")
     data = arviz.from_dict(

@@ -35,7 +35,7 @@ def test_rows_sorted_by_weight_pass(seed, direction):
     order = np.argsort(w)[::direction]
     found = sk.verdict(x[order], NORMAL, weights=w[order])
     assert found.p > 0.05
-    assert found.effective_draws == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)  # Kish's size
+    assert found.effective_draws == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)  # Kish's effective size
     assert any("sorted by weight" in each for each in found.warnings)
 
 
@@ -66,7 +66,8 @@ def test_nested_sampling_passes_and_its_live_points_are_estimated(seed):
     judged = sk.verdict(x, NORMAL, weights=w)
     assert judged.p > judged.level
     assert judged.effective_draws > 200.0
-    assert judged.ess == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)  # not the autocorrelation of sorted rows
+    # the autocorrelation of sorted rows is not used
+    assert judged.ess == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)
     assert sk.verdict(x + np.array([0.3, 0.0]), NORMAL, weights=w).p < 0.01
 
 

@@ -1,4 +1,4 @@
-"""Scores of the opposite sign have a warning; biased draws have none."""
+"""A warning is issued for scores with the wrong sign, but not for biased draws."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def score(x):
 
 
 def sign_warnings(found):
-    return [text for text in found.warnings if "scores of the opposite sign" in text]
+    return [text for text in found.warnings if "as if they had the wrong sign" in text]
 
 
 def test_exact_draws_with_the_opposite_score():

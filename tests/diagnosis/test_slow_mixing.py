@@ -76,7 +76,7 @@ def test_sides_of_a_symmetric_target_are_slow():
 @pytest.mark.parametrize(("n", "dim"), [(120, 10), (150, 50), (1000, 3)])
 def test_independent_draws_have_a_time_of_one(n, dim):
     found = [slowest_change(x, -x, [slice(0, n)]) for x in np.random.default_rng(n).standard_normal((10, n, dim))]
-    assert sorted(found)[-2] == 1.0  # one may exceed it by chance
+    assert sorted(found)[-2] == 1.0  # one value may exceed 1 by chance
 
 
 def test_time_of_many_functions_is_not_an_extreme_of_their_noise():
@@ -84,7 +84,7 @@ def test_time_of_many_functions_is_not_an_extreme_of_their_noise():
     rng, n, dim, stay = np.random.default_rng(2), 2000, 31, 0.9
     x = rng.standard_normal((n, dim))
     x = x[np.maximum.accumulate(np.where(rng.random(n) < stay, 0, np.arange(n)))]
-    assert 15.0 < slowest_change(x, -x, [slice(0, n)]) < 45.0  # their largest is above 60
+    assert 15.0 < slowest_change(x, -x, [slice(0, n)]) < 45.0  # the largest of several estimates would be above 60
 
 
 def test_chains_of_one_draw_have_a_time_of_one():

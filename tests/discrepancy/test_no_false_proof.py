@@ -28,7 +28,8 @@ def test_the_exact_optimum_is_what_a_solver_finds(seed):
     """The proof of an exact optimum, feasible y and p with equal cost, is always verified."""
     program = line_program(seed) if seed % 2 else clustered_program(100 + seed, dim=2)
     exact = exact_program(program, 0)
-    exact = replace(exact, rows=[row for row in exact.rows if row[1] > Fraction(1, 2**20)])  # what a solver can resolve
+    # rows that a solver can resolve
+    exact = replace(exact, rows=[row for row in exact.rows if row[1] > Fraction(1, 2**20)])
     matrix, box = dense(exact), np.array([float(limit) for limit in exact.box])
     found = linprog(
         -np.array([float(b) for b in exact.objective]), np.vstack([matrix, -matrix]), np.ones(2 * len(matrix)),
@@ -81,7 +82,7 @@ def test_an_allowance_that_is_too_small_is_found_out(module, name, solver, monke
     narrow = [each for each in instances if any(claim.lower > (1.0 - 5e-14) * claim.upper for claim in judged(each))]
     assert len(narrow) >= 3
     monkeypatch.setattr(module, name, 1.0 - 1e-13)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where contradictions are kept
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # folder for contradictory bounds
     assert {put(each, "plain", 0).verdict for each in narrow} == {"wrong"}
 
 

@@ -164,7 +164,7 @@ def test_solvers_match_the_full_program(dim):
         result = score(points, operator, weights=weights, graph="complete", solver=solver, tolerance=tolerance(solver))
         assert result.gap <= tolerance(solver)
         assert contains(result, truth, 1e-8)
-        if dim > 1:  # control: an objective without the off-diagonal entries
+        if dim > 1:  # control: the objective without the off-diagonal entries
             drift, diagonal = coefficients.drift, coefficients.covariance * np.eye(dim)
             without = raw_value(points, -points, weights, edges, drift, diagonal)
             assert not contains(result, without, 1e-3)

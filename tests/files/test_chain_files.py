@@ -90,7 +90,7 @@ def test_compressed_files_read_back(name, tmp_path):
     sample = sk.Sample([[1.0, 2.0], [3.0, 4.0]])
     sk.write_sample(sample, tmp_path / name)
     packed = (tmp_path / name).read_bytes()
-    assert packed[4:8] == bytes(4)  # no time: the same bytes every time
+    assert packed[4:8] == bytes(4)  # no timestamp, so the bytes are reproducible
     sk.write_sample(sample, tmp_path / name[:-3])
     assert len(gzip.decompress(packed)) == len((tmp_path / name[:-3]).read_bytes())
     np.testing.assert_array_equal(sk.read_sample(tmp_path / name).points, sample.points)

@@ -39,7 +39,7 @@ def test_parameters_are_read_under_their_readable_names() -> None:
     assert sample.names == ("mu", "theta[1]", "theta[2]", "Sigma[1,2]", "pair.1[2]", "weight")
     assert sample.points.shape == (4, 6)
     assert sample.points[3].tolist() == [3, 3.1, 3.2, 3.3, 3.4, 3.5]
-    assert sample.weights is None  # Stan's "weight" is a parameter like any other
+    assert sample.weights is None  # a Stan parameter may have the name "weight"
 
 
 def test_a_single_draw_and_a_single_parameter() -> None:
@@ -57,7 +57,7 @@ def test_a_single_draw_and_a_single_parameter() -> None:
         ("#     num_warmup = 3\n#     save_warmup = 0 (Default)\n", 0),
         ("#     num_warmup = 3\n#     save_warmup = false (Default)\n", 0),
         ("#     num_warmup = 3\n#     save_warmup = 1\n#     algorithm = fixed_param\n", 0),
-        ("# warmup=3\n# save_warmup=1\n# thin=1\n", 3),  # as RStan writes it
+        ("# warmup=3\n# save_warmup=1\n# thin=1\n", 3),  # format of RStan
     ],
 )
 def test_warm_up_is_skipped(settings: str, warm: int) -> None:

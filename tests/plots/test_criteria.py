@@ -71,7 +71,7 @@ class TestSelection:
         assert "larger is better" in below.get_ylabel()
         _saved(ax.figure)
         assert top.yaxis.label.get_window_extent().y0 > below.yaxis.label.get_window_extent().y1
-        assert top.get_window_extent().y0 > below.get_window_extent().y1  # neither hides the other's marks
+        assert top.get_window_extent().y0 > below.get_window_extent().y1  # the panels do not overlap
 
     def test_bands_are_the_bootstrap_intervals(self, choices, ax):
         plots.selection(choices, "step_size", ax, against=None)

@@ -75,7 +75,7 @@ class TestThreshold:
                 math.isfinite(threshold(each.test_function, each.sample.weights, exact_share(each.value, reference)))
                 for each in found
             )
-        assert marked[1.0] <= 8  # one in six exceeds all five; more than 8 of 20 has probability 1/300
+        assert marked[1.0] <= 8  # one in six exceeds all five, and more than 8 of 20 do so with probability 1/300
         assert marked[1.6] == 20
 
 

@@ -78,11 +78,11 @@ def test_the_matrix_has_the_sign_of_the_error(ax):
     result = _moments(4)
     shown = plots.moment_matrix(result, ax).images[0].get_array().filled(np.nan)
     z = {(each.kind, *each.coordinates): each.z for each in result.moments}
-    assert shown[0, 0] == abs(z["location", "name 0"]) > 5.0  # too high, with a negative moment
+    assert shown[0, 0] == abs(z["location", "name 0"]) > 5.0  # the draws are too high, and the moment is negative
     assert z["location", "name 0"] < 0.0
     assert shown[3, 1] == -z["spread", "name 3"] > 5.0
     assert shown[1, 3] == -z["dependence", "name 0", "name 1"] > 5.0
-    assert np.isnan(shown[0, 3:]).all()  # each pair once
+    assert np.isnan(shown[0, 3:]).all()  # each pair is shown once
     assert np.isfinite(shown).sum() == 4 + 4 + 6
 
 

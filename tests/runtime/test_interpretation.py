@@ -75,8 +75,8 @@ def both_ways(first, last):
 def test_verdicts_are_bit_for_bit_identical():
     count, differing, before, then = both_ways(0, 5)
     assert (count, differing) == (5, [])
-    assert before == [0, 0, 0]  # run by Python
-    assert min(then) > 0  # and as machine code
+    assert before == [0, 0, 0]  # run as plain Python
+    assert min(then) > 0  # run as machine code
 
 
 def reciprocal_added(values, total):

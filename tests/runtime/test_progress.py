@@ -18,7 +18,7 @@ multiprocessing.set_start_method("spawn")  # as in workers
 os.kill(os.getpid(), signal.SIGKILL)
 """
 OURS = "from steinkit.runtime.progress import progress_bar; bar = progress_bar('cells', 3, shown=True)"
-PLAIN = "from tqdm import tqdm; bar = tqdm(total=3, disable=True)"  # the control
+PLAIN = "from tqdm import tqdm; bar = tqdm(total=3, disable=True)"  # control: tqdm itself
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")

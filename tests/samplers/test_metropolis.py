@@ -41,12 +41,12 @@ def test_exact_samplers_have_the_exact_moments_and_quantiles(case):
     function, target, marginals, options = CASES[case]
     draws = function(target, seed=1, **RUN, **options)
     assert worst(draws, marginals) < LIMIT
-    assert (draws.acceptance > 0.05).all()  # they do move
+    assert (draws.acceptance > 0.05).all()  # the chains move
     steps = 60 + 3 * np.arange(1, 41)
     size = getattr(target, "size", 1)
     if target.bounds is None:
         np.testing.assert_array_equal(draws.cost, np.tile(size * steps, (100, 1)))
-    else:  # a proposal outside the support is rejected unseen
+    else:  # a proposal outside the support is rejected without evaluating it
         assert (draws.cost <= size * steps).all()
 
 

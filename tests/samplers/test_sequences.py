@@ -1,4 +1,4 @@
-"""Exact values and convergence rates of independent draws, Sobol points and herding."""
+"""Exact values and convergence rates of independent draws, Sobol' points and herding."""
 
 import numpy as np
 import pytest

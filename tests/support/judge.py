@@ -19,7 +19,7 @@ from support.exact_optimum import cost, solved
 from support.exact_programs import exact_program
 
 MOST_EXACT = {1: 20, 2: 9, 3: 6}
-"""Largest number of points with an exact optimum, by dimension; 3 in more dimensions."""
+"""Maximum number of points with an exact optimum, by dimension; 3 in more dimensions."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _off(text, truth):
 
 
 def enclosed(program, is_small):
-    """Return rational bounds of the optimum, which are equal if it is known."""
+    """Return rational bounds on the optimum, which are equal if it is known."""
     if hasattr(program, "known"):
         return program.known
     if is_small:
@@ -59,7 +59,7 @@ def enclosed(program, is_small):
 
 
 def answered(program):
-    """Return the exact bounds of the optimum by a solver's y and p."""
+    """Return the exact bounds on the optimum from a solver's y and p."""
     y, p = _answer(program)
     return max(program.value(program.feasible(y)), Fraction(0)), cost(program, p)
 

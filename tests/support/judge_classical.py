@@ -38,7 +38,7 @@ def classical_claims(instance, result):
 
 
 def enclosed_classical(x, q, s, limits, instance):
-    """Return rational bounds of the optimum, some percent apart."""
+    """Return rational bounds on the optimum, which differ by a few percent."""
     nodes, at = grid(x, limits, instance.factors)
     weight, pull = [Fraction(0)] * len(nodes), [Fraction(0)] * len(nodes)
     for place, mass, score in zip(at, q, s, strict=True):

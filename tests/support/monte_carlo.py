@@ -1,7 +1,7 @@
 """Comparison of chains with the moments and quantiles of a known distribution.
 
 Chains are independent of each other. The means of a statistic over K chains are therefore K independent numbers, and
-their mean is compared with the truth in units of its standard error.
+their mean is compared with the exact value in units of its standard error.
 """
 
 import numpy as np

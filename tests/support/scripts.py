@@ -19,7 +19,7 @@ def output_of(script: Path, *arguments: str, folder: Path, warned: Literal["erro
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter(warned)
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # by JAX, if it is loaded
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)  # raised if JAX is loaded
         patch.setattr(sys, "argv", [str(script), *arguments])
         patch.syspath_prepend(script.parent)
         patch.chdir(folder)

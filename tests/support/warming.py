@@ -34,7 +34,7 @@ def _compile(half: int) -> None:
     from steinkit.cli.other_commands import _steps
 
     gc.disable()  # saves a tenth of the time, because the process ends without cleanup
-    warnings.simplefilter("ignore")  # about too few draws
+    warnings.simplefilter("ignore")  # warnings about too few draws
     steps = _steps()
     first = {name: steps.pop(name) for name in FIRST_HALF}
     for work in (steps if half else first).values():

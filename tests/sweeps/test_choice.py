@@ -94,7 +94,7 @@ class TestInterval:
             (values,), np.median, confidence_level=level, n_resamples=20_000, method="percentile", rng=1
         ).confidence_interval
         choice = _choose([values], measure, level=level, repeats=20_000)
-        # the bootstrap distribution of a median sits on order statistics: both ends are among the neighbours
+        # the bootstrap distribution of a median is concentrated on order statistics, so both ends are neighboring ones
         ordered = np.sort(values)
         for own, other in zip(choice.interval, peer, strict=True):
             assert abs(np.searchsorted(ordered, own) - np.searchsorted(ordered, other)) <= 1
@@ -126,7 +126,7 @@ class TestTies:
 
     def test_comparisons_without_correction_lose_the_true_best_more_often(self):
         rng = np.random.default_rng(6)
-        one_by_one = 1.0 - 19 * 0.05  # the level at which each of 19 comparisons has an error of 5%
+        one_by_one = 1.0 - 19 * 0.05  # level at which each of 19 comparisons has an error probability of 5%
         runs = 60
         tables = (rng.lognormal(size=(20, 12)) for _ in range(runs))
         kept = sum(0 not in _apart(_choose(table, repeats=400, level=one_by_one)) for table in tables)

@@ -270,7 +270,7 @@ def test_a_saturated_measure_does_not_choose():
     target = sk.targets.Normal(0.0, dim=3)
     result = small(target, seeds=4, measures=("graph", "sliced", "ess"), **given)
     values = np.array([record.measures["graph"].value for record in result.records]).reshape(2, 4)
-    assert np.median(values[0]) < np.median(values[1])  # the narrow draws would win
+    assert np.median(values[0]) < np.median(values[1])  # the graph discrepancy would prefer the narrow draws
     assert set(result.criteria) == {"sliced", "ess"}
     assert result.criteria["sliced"].best == {"width": 1.0}
     assert result.refused["graph"] in result.warnings

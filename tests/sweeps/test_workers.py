@@ -55,7 +55,7 @@ def test_no_worker_outlives_its_sweep(number, tmp_path):
         assert len(processes_with(mark)) >= 3
     finally:
         if number == signal.SIGINT:
-            os.killpg(process.pid, number)  # as control-C does
+            os.killpg(process.pid, number)  # like Ctrl-C
         else:
             process.send_signal(number)
     assert process.wait(30.0) != 0

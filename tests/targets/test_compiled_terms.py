@@ -36,7 +36,7 @@ def terms_of(target, rows, longest=None, bounds=NO_BOUNDS, stop=GO_ON):
     """Return the terms of a posterior, with buffers for a number of rows, or for given rows."""
     index = np.arange(rows) if np.ndim(rows) == 0 else rows
     longest, values, work = longest or len(index), np.empty(2 * len(index)), np.empty(target.dim)
-    KEPT.append(target.compiled_terms)  # which keep what the addresses point to
+    KEPT.append(target.compiled_terms)  # keeps the objects at these addresses alive
     return Terms(KEPT[-1].addresses, bounds, target.size, longest, index, values, work, stop)
 
 

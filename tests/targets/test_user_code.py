@@ -65,7 +65,7 @@ def test_the_label_of_a_score_function_is_its_reference(model):
 def test_files_of_the_same_folder_are_imported_temporarily(tmp_path):
     (tmp_path / "steinkit_test_sibling.py").write_text("def score(x):\n    return -7 * x\n")
     (tmp_path / "main.py").write_text("from steinkit_test_sibling import score\n")
-    importlib.import_module("cloudpickle")  # which stays
+    importlib.import_module("cloudpickle")  # the module remains loaded
     path, modules = list(sys.path), set(sys.modules)
     try:
         target = load_target(f"{tmp_path / 'main.py'}:score")

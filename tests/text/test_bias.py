@@ -32,7 +32,7 @@ def test_a_bias_has_its_sign_and_its_margin(snapshot):
 @pytest.mark.parametrize(
     "given",
     [
-        {"mean_bias": 0.1, "mean_margin": 0.11},  # within its margin
+        {"mean_bias": 0.1, "mean_margin": 0.11},  # within the margin of error
         {"mean_bias": 0.049, "mean_margin": 0.0001},  # too small to be reported
         {"sd_bias": -0.2, "sd_margin": 0.21},
         dict.fromkeys(("mean_bias", "mean_margin", "sd_bias", "sd_margin"), math.nan) | {"reason": "few"},

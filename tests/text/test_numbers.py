@@ -35,7 +35,7 @@ def test_a_printed_value_lies_inside_the_printed_bracket():
         value = min(max(value, lower), upper)
         low, high = map(float, rounded_outwards(lower, upper))
         assert low <= float(within(value, lower, upper)) <= high
-    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits do not suffice
+    assert not 0.69278414 <= float(compact(0.69278415, 6)) <= 0.69278417  # six digits are not sufficient
 
 
 @pytest.mark.parametrize("value", [None, math.nan])

@@ -45,7 +45,7 @@ def test_a_value_without_a_reference_has_a_caution(references, wanted):
         ([0.1, 0.2, 0.25], "the largest"),
         ([0.6, 0.7, 0.8], "the smallest"),
         ([0.4, 0.505, 0.8], "the 2nd to 3rd smallest"),
-        ([0.1, 0.2, 0.495], "the 3rd to 4th smallest"),  # the brackets overlap
+        ([0.1, 0.2, 0.495], "the 3rd to 4th smallest"),  # the brackets overlap, so the rank is a range
     ],
 )
 def test_a_rank_respects_brackets(middles, rank):

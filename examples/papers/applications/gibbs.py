@@ -96,7 +96,7 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
     Raises
     ------
     UsageError
-        If an option is out of range, the budget is too small for one sweep, or the test needs a scan of all terms.
+        If an option is out of range, the budget is too small for one sweep, or the test requires a scan of all terms.
     InputError
         If start has values other than zero and one.
 
@@ -181,7 +181,7 @@ def _start_states(field: MarkovField, options: RunOptions) -> States:
     given = np.zeros(field.dim) if options.start is None else np.asarray(options.start)
     if given.shape not in {(field.dim,), (options.chains, field.dim)}:
         raise InputError(
-            f"start must have shape ({field.dim},), or ({options.chains}, {field.dim}), one row a chain; received "
+            f"start must have shape ({field.dim},), or ({options.chains}, {field.dim}), one row per chain; got "
             f"shape {given.shape}"
         )
     return as_states(np.broadcast_to(given, (options.chains, field.dim)), field.dim).copy()
@@ -190,13 +190,13 @@ def _start_states(field: MarkovField, options: RunOptions) -> States:
 def _require_usable(field: MarkovField, test: AcceptanceTest) -> None:
     """Raise UsageError if the field or the test is not valid for Gibbs sampling."""
     if not isinstance(field, MarkovField):
-        raise UsageError(f"approximate_gibbs samples a MarkovField; received {type(field).__name__}")
+        raise UsageError(f"approximate_gibbs samples a MarkovField; got {type(field).__name__}")
     if isinstance(test, type) or not hasattr(test, "decide"):
-        raise UsageError(f"test must be an object such as AusterityTest(0.05); received {test!r}")
+        raise UsageError(f"test must be an object such as AusterityTest(0.05); got {test!r}")
     if test.needs_bound and test.constant_bound is None:
         raise UsageError(
-            "here the concentration test needs a number for bound, the largest |l| of all terms: "
-            f"numpy.abs(field.terms.differences).max(); received {getattr(test, 'bound', test)!r}"
+            "here the concentration test requires a number for bound, the largest |l| of all terms: "
+            f"numpy.abs(field.terms.differences).max(); got {getattr(test, 'bound', test)!r}"
         )
 
 
@@ -246,7 +246,7 @@ class MarkovField(Brief):
         if values.ndim != 4 or values.shape[1:] != (2, 2, 2) or _triples(_dim_of(len(values))) != len(values):
             raise InputError(
                 "log_potentials must have shape (triples, 2, 2, 2), with D (D - 1) (D - 2) / 6 triples of D >= 3 "
-                f"variables: 1, 4, 10, 20, ...; received shape {values.shape}"
+                f"variables: 1, 4, 10, 20, ...; got shape {values.shape}"
             )
         object.__setattr__(self, "log_potentials", values)
 
@@ -271,7 +271,7 @@ class MarkovField(Brief):
         Raises
         ------
         UsageError
-            If dim is not a whole number of at least 3, or scale is not positive.
+            If `dim` is not an integer >= 3, or `scale` is not positive.
         """
         size = (_triples(whole(dim, "dim", 3)), 2, 2, 2)
         return cls(positive(scale, "scale") * np.random.default_rng(rng).standard_normal(size))
@@ -333,7 +333,7 @@ class MarkovField(Brief):
         from steinkit.runtime.compilation import announced_compilation
 
         if whole(variable, "variable", 0) >= self.dim:
-            raise UsageError(f"variable must be less than the number of variables, {self.dim}; received {variable}")
+            raise UsageError(f"variable must be less than the number of variables, {self.dim}; got {variable}")
         checked = as_states(states, self.dim)
         found = np.empty(len(checked))
         with announced_compilation():
@@ -429,7 +429,7 @@ def as_states(states: ArrayLike, dim: int) -> States:
     """
     values = np.asarray(states)
     if values.ndim != 2 or values.shape[1] != dim:
-        raise InputError(f"states must have shape (n, {dim}), one variable a column; received shape {values.shape}")
+        raise InputError(f"states must have shape (n, {dim}), one column per variable; got shape {values.shape}")
     wrong = (values != 0) & (values != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0].tolist()

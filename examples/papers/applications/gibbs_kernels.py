@@ -143,7 +143,7 @@ def sweep_in_python(
     levels : ndarray, shape (n, D)
         log(u / (1 - u)) of each update.
     normals : ndarray, shape (n, D) or (n, 0)
-        Normal numbers of the updates, if the test requires them.
+        Standard normal variates for the updates, if the test requires them.
     seeds : ndarray of uint64, shape (n, D)
         Seeds of the reading order of each update.
     judge : AcceptanceTest, or Rule where compiled

@@ -51,9 +51,10 @@ from steinkit.targets.family import as_finite
 
 # Largest entry of W W' - I for a matrix that is considered orthogonal.
 _ORTHOGONAL = 1e-8
-# Smallest eigenvalue of the covariance of the data, relative to the largest, for which whitening is possible.
+# Smallest eigenvalue of the covariance matrix of the data, relative to the largest one, for which whitening is
+# possible.
 _RANK = 1e-12
-# Number of factors, at most 2 each, multiplied before a logarithm is taken, without overflow.
+# Number of factors, each at most 2, that are multiplied before a logarithm is taken. Their product does not overflow.
 _FACTORS = 500
 
 
@@ -75,7 +76,7 @@ class IndependentComponents(Posterior):
     Raises
     ------
     UsageError
-        If the data are not an (N, D) array of finite numbers with D at least 2.
+        If the data are not an (N, D) array of finite numbers with D >= 2.
 
     Notes ----- The support is a manifold, and there is no density on R^(D^2): samplers for that space and Stein
     discrepancies are not applicable. `orthogonal_mh` draws from it.
@@ -162,7 +163,7 @@ class IndependentComponents(Posterior):
         """
         W = np.asarray(points, dtype=np.float64)
         if W.ndim < 1 or W.shape[-1] != self.sources**2:
-            raise UsageError(f"points must have shape (..., {self.sources**2}); received {W.shape}")
+            raise UsageError(f"points must have shape (..., {self.sources**2}); got {W.shape}")
         return np.asarray(_as_matrices(W) @ self.whitening, dtype=np.float64)
 
     @staticmethod
@@ -222,8 +223,7 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
     A, B = as_finite(first, "first"), as_finite(second, "second")
     if B.ndim != 2 or B.shape[0] != B.shape[1] or len(B) < 2 or A.shape[-2:] != B.shape:
         raise UsageError(
-            f"amari_distance needs square matrices, (..., D, D) and (D, D) with D at least 2; received {A.shape} and "
-            f"{B.shape}"
+            f"amari_distance requires square matrices, (..., D, D) and (D, D) with D >= 2; got {A.shape} and {B.shape}"
         )
     if np.linalg.matrix_rank(B) < len(B):
         raise InputError("second is singular: it unmixes nothing")
@@ -262,7 +262,7 @@ def _as_matrices(points: Floats) -> Floats:
 def _as_rows(data: ArrayLike) -> Floats:
     x = as_finite(data, "data")
     if x.ndim != 2 or x.shape[1] < 2 or not len(x):
-        raise UsageError(f"data must have shape (N, D), one row a datum, with D at least 2; received {x.shape}")
+        raise UsageError(f"data must have shape (N, D), one row per data point, with D >= 2; got {x.shape}")
     return x
 
 
@@ -364,7 +364,7 @@ class StiefelWalk(Proposal):
         Raises
         ------
         UsageError
-            If dim is not the square of a number D of at least 2.
+            If `dim` is not the square of an integer D >= 2.
         """
         D = _side(dim)
         return D * (D - 1) // 2
@@ -404,5 +404,5 @@ def _side(dim: int) -> int:
     """Return D for matrices with D^2 entries."""
     D = math.isqrt(dim)
     if dim != D * D or D < 2:
-        raise UsageError(f"a walk on orthogonal matrices needs D^2 coordinates, D at least 2; received {dim}")
+        raise UsageError(f"a walk on orthogonal matrices requires D^2 coordinates, D >= 2; got {dim}")
     return D

@@ -28,8 +28,8 @@ d = u - theta, whose least squares have the same rows a_i and the working residu
         w_i = sqrt(p_i (1 - p_i)),  a_i = w_i x_i,  b_i = w_i x_i'theta + (y_i - p_i) / w_i,
                                                                            so  rho_i = (y_i - p_i) / w_i
 
-Without the lower limit c, a data point that is fitted exactly would have infinite weight. With it IRLS minimizes
-Huber's function, quadratic for |r_i| < c and |r_i| otherwise, up to constants.
+Without the lower limit c, a data point that is fitted exactly would have infinite weight. With these weights, IRLS
+minimizes Huber's function, which, up to constants, is quadratic in r_i for |r_i| < c and linear in |r_i| otherwise.
 
 Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. The steps of
 logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore a fraction s =
@@ -99,7 +99,7 @@ _LARGEST = 1e100
 
 
 class WorkingRows(NamedTuple):
-    """Rows of the least squares problem of a batch of data.
+    """Rows of the least squares problem for a batch of data.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def _as_classes(responses: Floats) -> Floats:
     values = np.unique(responses)
     if values.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
         shown = ", ".join(f"{value:g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
-        raise InputError(f"y must have the two values 0 and 1, or -1 and +1, and both must occur; received {shown}")
+        raise InputError(f"y must have the two values 0 and 1, or -1 and +1, and both must occur; got {shown}")
     return (responses > 0.0).astype(np.float64)
 
 
@@ -260,9 +260,9 @@ def regression_data(features: ArrayLike, responses: ArrayLike) -> tuple[Floats, 
     """
     X, y = as_reals(features, "X"), as_reals(responses, "y")
     if X.ndim != 2 or X.shape[1] == 0:
-        raise InputError(f"X must have shape (N, D), one row a datum and one column a coefficient; received {X.shape}")
+        raise InputError(f"X must have shape (N, D), with one row per data point; got {X.shape}")
     if y.shape != (len(X),):
-        raise InputError(f"y must have shape ({len(X)},), one response for each row of X; received {y.shape}")
+        raise InputError(f"y must have shape ({len(X)},), one response for each row of X; got {y.shape}")
     _require_finite(X, "X")
     _require_finite(y, "y")
     if len(X) <= X.shape[1]:
@@ -283,7 +283,7 @@ def start_vector(start: ArrayLike | None, dim: int) -> Floats:
     """
     theta = np.zeros(dim) if start is None else as_reals(start, "start").copy()
     if theta.shape != (dim,):
-        raise InputError(f"start must have shape ({dim},), one number for each column of X; received {theta.shape}")
+        raise InputError(f"start must have shape ({dim},), one number for each column of X; got {theta.shape}")
     _require_finite(theta, "start")
     return theta
 
@@ -311,11 +311,12 @@ def _require_finite(values: Floats, name: str) -> None:
         place = ", ".join(f"{axis} {number}" for axis, number in zip(("row", "column"), first, strict=False))
         raise InputError(
             f"{name} is {values[first]} in {place} (from 0); values must be finite and at most {_LARGEST:g} in "
-            "magnitude: drop or repair that datum, or rescale"
+            "magnitude: drop or correct that data point, or rescale"
         )
 
 
-# Least eigenvalue of the Gram matrix of unit columns, in rounding errors and columns: below, they count as dependent.
+# Columns are treated as linearly dependent if an eigenvalue of the Gram matrix of normalized columns is below this
+# number of rounding errors per column.
 _ROUNDING_ERRORS = 64.0
 # Fraction of the largest covariance below which a negative variance is a rounding error.
 
@@ -411,9 +412,9 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
 
     d, Sigma = as_reals(step, "step"), as_reals(covariance, "covariance")
     if d.ndim != 1 or Sigma.shape != (len(d), len(d)):
-        raise InputError(f"step and covariance must have shapes (D,) and (D, D); received {d.shape} and {Sigma.shape}")
+        raise InputError(f"step and covariance must have shapes (D,) and (D, D); got {d.shape} and {Sigma.shape}")
     if not (np.isfinite(d).all() and np.isfinite(Sigma).all()):
-        raise InputError("step and covariance must be finite; received NaN or infinity")
+        raise InputError("step and covariance must be finite; got NaN or infinity")
     scale = float(np.abs(d).max(initial=0.0))
     if scale == 0.0:
         return 0.5
@@ -428,7 +429,7 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     return float(ndtr(-length * math.sqrt(left / sigma_squared))) if sigma_squared > 0.0 else 0.0
 
 
-# Rows weighted at once, which limits the memory of a step on all data.
+# Number of rows weighted at a time, which limits the memory of a step on all data.
 _BLOCK = 65536
 
 
@@ -443,7 +444,7 @@ class IRLSResult(Brief):
     path : ndarray, shape (T, D)
         Coefficients after each of T iterations.
     batch_sizes : ndarray, shape (T,)
-        Number of data points n of the step of each iteration.
+        Number of data points n used for the step of each iteration.
     wrong_direction : ndarray, shape (T,)
         Estimated delta of each step; 0 for steps on all data.
     data_passes : ndarray, shape (T,)
@@ -512,7 +513,7 @@ def sequential_irls(
     tolerance : float
         Stop after a step on all the data whose length is at most this times that of the coefficients.
     max_iterations : int
-        Largest number of steps.
+        Maximum number of steps.
     max_passes : float, optional
         No iteration starts after max_passes N data points have been read.
     start : array_like, shape (D,), optional
@@ -560,7 +561,7 @@ def sequential_irls(
     N, D = features.shape
     first = batch_within(batch_size, max(N // 1000, 10 * D), N)
     if first <= D:
-        raise UsageError(f"batch_size must be more than the number of coefficients, {D}; received {batch_size}")
+        raise UsageError(f"batch_size must be more than the number of coefficients, {D}; got {batch_size}")
     drawn = np.random.default_rng(rng)
     batches = Batches(features, chosen, drawn, first, growth, epsilon, debias, carry)
     origin = theta = start_vector(start, D)
@@ -601,7 +602,7 @@ def batch_irls(
     tolerance : float
         Stop after a step whose length is at most this times that of the coefficients.
     max_iterations : int
-        Largest number of steps.
+        Maximum number of steps.
     max_passes : float, optional
         No iteration starts after max_passes N data points have been read.
     start : array_like, shape (D,), optional
@@ -706,7 +707,7 @@ class Batches:
 def _one_of(value: str, name: str, *allowed: str) -> None:
     if value not in allowed:
         listed = ", ".join(f'"{choice}"' for choice in allowed)
-        raise UsageError(f"{name} must be one of {listed}; received {value!r}{did_you_mean(str(value), allowed)}")
+        raise UsageError(f"{name} must be one of {listed}; got {value!r}{did_you_mean(str(value), allowed)}")
 
 
 def _length(vector: Floats) -> float:

@@ -126,7 +126,7 @@ def select_variables(
     sections 6.3 and E.
     """
     if not isinstance(posterior, SparseLogisticRegression):
-        raise UsageError(f"variable selection needs a SparseLogisticRegression; received {type(posterior).__name__}")
+        raise UsageError(f"variable selection requires a SparseLogisticRegression; got {type(posterior).__name__}")
     moves = JumpMoves(update_scale, birth_scale, update_probability)
     if run.get("start") is None:
         run["start"] = _steepest_feature(posterior, birth_scale)
@@ -258,8 +258,8 @@ class JumpMoves(Proposal):
         proposals : ndarray, shape (n, D)
             States with one coefficient changed, added or removed.
         log_ratio : ndarray, shape (n,)
-            log q(theta | theta') - log q(theta' | theta); -inf if a coefficient becomes exactly 0
-            without a death.
+            log q(theta | theta') - log q(theta' | theta); -inf if a coefficient becomes exactly 0 without a
+            death.
         """
         from scipy.special import ndtr
 
@@ -422,5 +422,5 @@ def _as_scale_prior(scale_prior: tuple[float, float] | None) -> tuple[float, flo
     if scale_prior is None:
         return None
     if not isinstance(scale_prior, Sequence) or isinstance(scale_prior, str) or len(scale_prior) != 2:
-        raise UsageError(f"scale_prior must be two positive numbers (a, b), or None; received {scale_prior!r}")
+        raise UsageError(f"scale_prior must be two positive numbers (a, b), or None; got {scale_prior!r}")
     return positive(scale_prior[0], "a of scale_prior"), positive(scale_prior[1], "b of scale_prior")

@@ -58,7 +58,7 @@ def test_the_interval_of_a_crossing_covers_it_and_narrows_with_the_seeds():
             found = crossing(late, early, rng=rng)
             held += found.interval[0] <= 256.0 <= found.interval[1]
             widths.append(math.log(found.interval[1] / found.interval[0]))
-        assert held >= 8  # P(fewer of 12 at 95%) = 0.02%
+        assert held >= 8  # P(fewer than 8 of 12) = 0.02% at 95% coverage
     assert np.median(widths[12:]) == pytest.approx(np.median(widths[:12]) / 3.0, rel=0.5)
 
 

@@ -254,8 +254,9 @@ def test_a_claim_without_a_row_is_refused(frame, tmp_path, monkeypatch, claim, p
         ("-0.49", -0.6, -0.486, 0.0, True),  # printed to two digits: -0.495 to -0.485
         ("-0.49", -0.6, -0.496, 0.0, False),
         ("172", 163.0, 171.4, 0.0, False),
-        ("172", 163.0, 171.4, 6.0, True),  # 4.8 apart, 0.5 of rounding, root of 4.2^2 + 6^2
-        ("172", 157.0, 163.0, 6.0, False),  # their intervals overlap, but 12 is more than root of 3^2 + 6^2
+        # the difference is 4.8; the tolerance is 0.5 for rounding plus sqrt(4.2^2 + 6^2)
+        ("172", 163.0, 171.4, 6.0, True),
+        ("172", 157.0, 163.0, 6.0, False),  # their intervals overlap, but 12 exceeds sqrt(3^2 + 6^2)
         ("1e4", 12_000.0, 13_000.0, 0.0, True),
     ],
 )
@@ -343,7 +344,8 @@ def test_found_is_a_mean_with_two_standard_errors_or_a_range(frame):
     reach = 2.0 * values.std(ddof=1) / 10.0
     assert (mean.low, mean.value, mean.high) == pytest.approx((49.5 - reach, 49.5, 49.5 + reach))
     assert frame.Found.range(values).low == pytest.approx(np.quantile(values, 0.025))
-    single = frame.Found.few([1.0, 2.0, 3.0], one=True)  # Student's quantile with two degrees of freedom is 4.303
+    # the 0.975 quantile of Student's t distribution with two degrees of freedom is 4.303
+    single = frame.Found.few([1.0, 2.0, 3.0], one=True)
     assert single.high - single.value == pytest.approx(4.3027 * np.sqrt(4.0 / 3.0), rel=1e-4)
     assert str(frame.Found.exactly(2.0)) == "2"
     assert str(frame.Found(1.0, 0.5, 1.5)) == "1±0.5"

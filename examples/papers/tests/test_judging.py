@@ -74,7 +74,7 @@ def stage(mean: float, variance: float, seen: int, *, number: int = 0, bound: fl
 def test_the_published_barker_test_stops_at_five_standard_errors(script):
     test = script("_published_code").PublishedBarkerTest(100)
     assert test.sigma == 0.9
-    error = 1.0 / np.sqrt(100)  # of a mean of 100 data of variance 1; 1000 / 10 times it exceeds 0.9
+    error = 1.0 / np.sqrt(100)  # of a mean of 100 data points with variance 1; 1000 / 10 times this error exceeds 0.9
     assert not test.decide(stage(4.9 * error, 1.0, 100)).decided
     for side in (1.0, -1.0):
         early = test.decide(stage(side * 5.1 * error, 1.0, 100))
@@ -89,4 +89,4 @@ def test_the_published_concentration_test_uses_the_bound_for_draws_with_replacem
     assert not test.decide(stage(0.999 * bound, 0.25, 100, bound=1.5)).decided
     assert test.decide(stage(1.001 * bound, 0.25, 100, bound=1.5)).decided
     assert not test.decide(stage(0.0, 0.25, 499, number=2, bound=1.5)).decided
-    assert test.decide(stage(0.0, 0.25, 500, number=2, bound=1.5)).decided  # the next stage would read all
+    assert test.decide(stage(0.0, 0.25, 500, number=2, bound=1.5)).decided  # the next stage would read all data

@@ -70,7 +70,7 @@ def test_midpoints_have_nearly_twice_the_classical_discrepancy():
 
 def test_sobol_points_converge_like_one_over_n():
     points = [0.0]
-    for k in range(1, 16):  # van der Corput's sequence is Sobol's in one dimension
+    for k in range(1, 16):  # the van der Corput sequence is the Sobol' sequence in one dimension
         digits, denominator, value = k, 2.0, 0.0
         while digits:
             value, digits, denominator = value + (digits & 1) / denominator, digits >> 1, 2.0 * denominator
@@ -113,7 +113,7 @@ def test_errors_of_a_test_equal_those_of_a_random_walk_in_a_strip():
         wrong, walks = 0, 6000
         for _ in range(walks):
             bridge, before = 0.0, 0.0
-            for share in np.arange(1, 20) * fraction:  # of a Brownian bridge with a drift
+            for share in np.arange(1, 20) * fraction:  # stages of a Brownian bridge with a drift
                 shrunk = (1.0 - share) / (1.0 - before)
                 bridge = bridge * shrunk + math.sqrt((share - before) * shrunk) * rng.standard_normal()
                 z = (bridge + mean * share) / math.sqrt(share * (1.0 - share))
@@ -262,7 +262,7 @@ def ridge_error(N, sigma, penalty, coarse):
     ("claim", "N", "sigma", "penalty"),
     [
         ("table 3, N = 4000, sigma = 1, lambda = 10", 4000, 1.0, 10.0),
-        ("table 3, N = 4000, sigma = 1.1, lambda = 0.1", 4000, 1.1, 0.1),  # which the paper does not print
+        ("table 3, N = 4000, sigma = 1.1, lambda = 0.1", 4000, 1.1, 0.1),  # not printed in the paper
         ("first version, table 1, sigma = 0.9, lambda = 1", 4000, 0.9, 1.0),
         ("first version, table 1, sigma = 0.8, lambda = 0.03", 4000, 0.8, 0.03),
     ],
@@ -289,7 +289,7 @@ def test_the_fraction_of_tests_that_read_all_data_decreases_unless_batches_grow(
 def mixture_walk(first, sigma, early, prior, steps, rng):
     """Return the data read by Barker's test, in batches until the variance of the estimate is below sigma^2."""
     N = 100_000
-    T = N / 100.0  # as wide as the posterior of a hundred data
+    T = N / 100.0  # as wide as the posterior for a hundred data points
     data = np.sqrt(2.0) * rng.standard_normal(N) + (rng.random(N) < 0.5)
 
     def log_likelihood(theta, x):

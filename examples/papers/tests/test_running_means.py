@@ -58,7 +58,7 @@ def test_invalid_quantities_are_refused(quantity):
 
 
 def test_the_risk_of_independent_draws_is_variance_over_n_and_squared_bias():
-    """Draws of N(b, 1) against a truth of 0: b^2 + 1/n, over many chains."""
+    """Draws from N(b, 1) compared with the true mean 0: b^2 + 1/n, over many chains."""
     rng = np.random.default_rng(2)
     bias = 0.3
     found = risk(running_means(sk.Sample(rng.standard_normal((1500, 20, 1)) + bias), n=[1, 5, 20]), [0.0])

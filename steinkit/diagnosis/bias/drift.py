@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steinkit.autocorrelation import long_run_times
 from steinkit.sample import Floats
 
-_ERRORS = 3.0  # smallest significant drift, in standard errors
+_ERRORS = 3.0  # minimum significant drift, in standard errors
 _NONLINEAR = 1.0 / 3.0  # tolerance relative to the predicted drift; mixing is only approximately linear
 
 
@@ -76,7 +76,7 @@ class Drift:
         mean_bias, mean_margin : ndarray, shape (d,)
             Bias of the mean and its margin of error, in standard deviations of the target.
         sd_bias, sd_margin : ndarray, shape (d,)
-            Logarithm of the ratio of the standard deviations of the draws and of the target, and its margin of error.
+            Log ratio of the draws' standard deviation to the target's, and its margin of error.
 
         Returns
         -------

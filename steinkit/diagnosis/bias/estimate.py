@@ -99,7 +99,7 @@ def estimate_bias(
     ------
     UsageError, InputError
         If the arguments are inconsistent, if there are fewer draws than coordinates, if a quantity is constant, if a
-        function fails or returns an array with a different shape, if the scores have the opposite sign, or if
+        function fails or returns an array with a different shape, if the scores have the wrong sign, or if
         `method="run"` is requested without a log density.
     TimeLimitError
         If the time limit is exceeded.

@@ -156,7 +156,7 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
 
 
 _MOST_MODES = 10
-_FEWEST_DRAWS = 30  # smallest number of draws in a mode
+_FEWEST_DRAWS = 30  # minimum number of draws in a mode
 _CLEAR = 2.0  # smallest depth of a valley, in standard errors; the log density is checked afterwards
 _NEIGHBORS = 12  # number of draws on each side of a gap that define its neighborhood
 _WIDER = 1.0  # smallest width of a gap, relative to the combined span of its neighbors on both sides

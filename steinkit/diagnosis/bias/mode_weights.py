@@ -56,7 +56,7 @@ _FEWEST_CROSSING = 30.0  # smallest effective sample size of the region indicato
 _MOST_DRAWS = 10_000  # per mode
 _PROPOSALS = (1000, 20_000)  # bounds on the number of proposals per mode; the default is twice the number of draws
 _STREAM = 33  # keeps the random numbers of the proposals distinct from draws generated with the same seed
-_SHOWN = 3  # largest number of parameters printed for the center of a mode
+_SHOWN = 3  # maximum number of parameters printed for the center of a mode
 _FINEST_SHARE = 0.0001  # smallest margin of error that is printed
 _TOO_FEW_CROSSINGS = (
     "The draws cross between the modes too rarely for a test; `steinkit repair` corrects the mode weights."

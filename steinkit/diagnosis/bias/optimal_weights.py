@@ -276,7 +276,7 @@ def optimal_weights(
     UsageError
         If an argument is not valid, the draws have weights, or `max_weight` is less than 1/n.
     InputError
-        If there are fewer than eight distinct draws, a coordinate is constant, the scores have the opposite sign, or no
+        If there are fewer than eight distinct draws, a coordinate is constant, the scores have the wrong sign, or no
         allowed weights make the mean score zero, for example because all draws are on one side of the mode.
     SolverError
         If the relative width of the bracket exceeds 10%.
@@ -357,7 +357,7 @@ def in_standard_units(given: ScoredSample) -> tuple[ScoredSample, ScoredSample]:
     Raises
     ------
     InputError
-        If there are too few distinct draws, or the scores have the opposite sign.
+        If there are too few distinct draws, or the scores have the wrong sign.
     """
     if len(given.points) < _FEWEST:
         raise InputError(f"expected at least {_FEWEST} distinct draws, got {len(given.points)}")

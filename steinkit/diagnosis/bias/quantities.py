@@ -27,8 +27,8 @@ from steinkit.text import listed
 from steinkit.units import require_variation
 from steinkit.user_functions import call_checked
 
-_FEWEST_OF_SLOWEST = 30.0  # smallest number of effective draws in the slowest mixing direction
-_TURNED = 0.5  # largest accepted mean of (x_j - m_j) s_j; it is -1 for exact draws and 1 for scores of opposite sign
+_FEWEST_OF_SLOWEST = 30.0  # minimum number of effective draws in the slowest mixing direction
+_TURNED = 0.5  # largest accepted mean of (x_j - m_j) s_j; it is -1 for exact draws and 1 for scores with the wrong sign
 _CLEAR = 4.0  # threshold in standard errors; the mean is noisy if modes are far apart
 _REJECTED = 0.01  # significance level of the joint test of all pairs
 _LARGEST = 1e100  # limit on (x_j - m_j) s_j; squares of scores near a bound may overflow
@@ -66,7 +66,7 @@ class Quantities:
         ------
         InputError
             If there are fewer draws than coordinates, a quantity is constant, a function fails, or the scores have the
-            opposite sign.
+            wrong sign.
         UsageError
             If a function has the name of a coordinate.
         """
@@ -172,7 +172,7 @@ class Quantities:
 
 @np.errstate(over="ignore", invalid="ignore")
 def require_sign(draws: Draws, bounds: Floats | None) -> None:
-    """Raise InputError if the scores have the opposite sign.
+    """Raise InputError if the scores have the wrong sign.
 
     The mean of (x_j - m_j) s_j is then significantly positive.
     """
@@ -191,7 +191,7 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
     noise = size * float(np.sqrt(time) * np.linalg.norm(draws.shares * values))
     if size > _LARGEST or along + 1.0 > _CLEAR * noise:
         raise InputError(
-            "the scores point away from the mean of the draws, like scores of the opposite sign: use the gradient of "
+            "the scores point away from the mean of the draws, as if they had the wrong sign: use the gradient of "
             "the log density, not of the negative log density"
         )
 

@@ -25,7 +25,7 @@ from steinkit.target import Seed, Target
 from steinkit.text import Table
 
 _METHODS = ("auto", "weights", "optimal", "run")
-_RUNS = 8  # largest number of runs, each continuing the previous one
+_RUNS = 8  # maximum number of runs, each continuing the previous one
 _NOISES = 4.0  # largest remaining bias, in standard errors of a mean of independent draws
 _REMEDY = "; pass a target with a log density to allow an exact run, or run the sampler longer"
 _STILL_MOVING = "the run was too short to correct all quantities; continue sampling from the repaired draws"

@@ -99,7 +99,7 @@ DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 _VALUES = 1 << 21  # number of values in a block of features
 _WORK_OF_PAIRS, _WORK_OF_FIELDS = 5e10, 1.5e8  # largest value of (draws) x (features)^2
 _DRAWS_PER_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
-_MOST_WITH_CHOSEN = 200  # largest number of features, including chosen fields
+_MOST_WITH_CHOSEN = 200  # maximum number of features, including chosen fields
 _CHOOSE_ON = 250  # number of draws in a fold that are used to choose fields
 
 
@@ -305,7 +305,8 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     ----------
     operand : Operand
     quantities : ndarray, shape (n, m)
-        Values of functions of the draws. For "own2" and "own4", the functions must be all coordinates, in order.
+        Values of functions of the draws. For "own2" and "own4", the functions must be the coordinates, all of them and
+        in order.
     kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         Feature set.
 
@@ -428,7 +429,8 @@ def _explained_by_own(
 
 _RIDGE = 0.5  # ridge penalty relative to a feature's variance, divided by (features) / (draws)
 _LEAST = 1e-6
-_DRAWS_PER_FEATURE = 8  # smallest number for features of degree four; with fewer, exact draws may give more than 0.05
+# minimum number for features of degree four; with fewer draws, the result for exact draws may exceed 0.05
+_DRAWS_PER_FEATURE = 8
 
 
 def chi_square(operand: Operand) -> float:
@@ -566,7 +568,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity with the feature set of smallest residual variance.
+    """Estimate each quantity by the feature set with the least residual variance.
 
     Parameters
     ----------

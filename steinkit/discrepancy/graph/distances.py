@@ -54,7 +54,7 @@ from steinkit.target import Target
 
 Factors = tuple[float, float, float]
 
-_POINTS = 8001  # of the grid in one dimension
+_POINTS = 8001  # number of grid points in one dimension
 _DEEP, _SHALLOW = 60.0, 18.0  # decrease of the log density at the ends of the grid, and of the range of the suprema
 _MARGIN = 1.0 + 1e-3  # covers the errors of the suprema on the grid
 _FINEST = 0.1  # largest change of the log density between neighboring grid points
@@ -71,7 +71,7 @@ class DistanceBound:
     wasserstein : float
         Bound on the Wasserstein distance with Euclidean cost.
     means : float
-        Bound on the Euclidean norm of the error of the vector of means.
+        Bound on the Euclidean norm of the error in the mean vector.
     stein_factors : tuple of float
         Stein factors (c1, c2, c3) of the target in the units of the discrepancy. In one dimension, the discrepancy with
         these factors gives the smallest bound.

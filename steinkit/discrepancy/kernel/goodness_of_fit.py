@@ -84,14 +84,14 @@ _SERIES = 200  # number of rows of the kernel matrix in the estimate of tau
 _SERIES_AT_ONCE = 20
 _COORDINATES_AT_ONCE = 32
 _CHANCE = 0.01  # probability that an uncorrelated coordinate appears autocorrelated
-_FEWEST = 20  # number of draws in units of tau below which the level is not maintained
+_FEWEST = 20  # minimum number of draws, in units of tau, for which the level is maintained
 _BELOW_ALL = 0.95  # below this fraction of the smallest replicate, the statistic indicates that the draws were selected
-# above this ratio of equivalent draws to effective size, weighted draws were selected
+# above this ratio of equivalent draws to effective size, weighted draws are considered to be selected
 _TOO_MANY = 4.0
 _COMPARED = 64  # number of draws per chain that determine the order of chains
 _ROWS = 256
 _REPLICATES = 128
-# relative to the largest sum over pairs i != j; twenty times the observed single-precision error
+# tolerance relative to the largest sum over pairs i != j: twenty times the observed single-precision error
 _ROUGH = 1e-5
 _LEAST = 1e-20  # statistics between this number and its inverse neither overflow nor underflow in single precision
 
@@ -454,8 +454,8 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
     return np.asarray(sums.sum(axis=0))
 
 
-_MOST_PAIRED = 4000  # largest number of draws in the bootstrap; the time is quadratic in this number
-_MOST_SUMMED = 20_000  # largest number of draws for the computation of equivalent draws
+_MOST_PAIRED = 4000  # maximum number of draws in the bootstrap; the time is quadratic in this number
+_MOST_SUMMED = 20_000  # maximum number of draws for the computation of equivalent draws
 _INTERPRETED, _RADIAL = (
     1e-8,
     4,

@@ -261,7 +261,7 @@ def kernel_stein_discrepancy(
     require_type((RiemannianLangevin, type(None)), "a RiemannianLangevin or None", operator=operator)
     stein = stein_kernel_for(base, prepared, operator)
     seen = time.perf_counter()
-    with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # checked by _finite
+    with announced_compilation(), np.errstate(over="ignore", invalid="ignore"):  # `_finite` checks the result
         others, diagonal = stein.sums_over_others(points.weights, threads), stein.diagonal()
         witness = _finite(others + points.weights * diagonal)
         if statistic == "v":
@@ -351,7 +351,7 @@ def _moments(stein: SteinKernel, weights: Floats, moment_weight: float) -> Float
     dim = len(stein.points)
     if moment_weight == 0.0:
         return np.empty((0, len(stein)))
-    with np.errstate(all="ignore"):  # checked with the kernel
+    with np.errstate(all="ignore"):  # the kernel sums are checked for overflow
         centred = stein.points - (stein.points @ weights)[:, None]
         found = np.concatenate([stein.drift, stein.drift * centred + stein.covariance_diagonal()])
         size = np.sqrt(found**2 @ weights)[:, None]
@@ -374,7 +374,7 @@ def _greedy(stein: SteinKernel, moments: Floats, m: int) -> Integers:
         for place in range(m):
             chosen[place] = gain.argmin()
             stein.rows(chosen[place : place + 1], out=row)
-            with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            with np.errstate(over="ignore", invalid="ignore"):  # an overflow raises an error after the loop
                 np.add(gain, row[0], out=gain)
                 if len(moments):
                     np.add(gain, moments[:, chosen[place]] @ moments, out=gain)

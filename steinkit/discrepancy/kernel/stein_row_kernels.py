@@ -59,7 +59,7 @@ def _add_on_arrays(
     step: int,
     sums: Floats,
 ) -> None:
-    """Add the term of each pair of points to the sums of both points.
+    """Add the term for each pair of points to the sums for both points.
 
     The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
     """
@@ -132,7 +132,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
     def add_rows(
         parameters: tuple[float, ...], form: Form, weights: Floats, first: int, last: int, step: int, sums: Floats
     ) -> None:
-        """Add the term of each pair of points to the sums of both points.
+        """Add the term for each pair of points to the sums for both points.
 
         The pairs are (i, j), i < j, for the rows i = first, first + step, ... < last.
 

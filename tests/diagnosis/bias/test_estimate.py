@@ -73,7 +73,7 @@ def test_margins_hold_and_bias_decreases_for_a_skewed_target():
         missed += outside(found)
         raw.append(np.hypot(found.draws_mean - MEAN, np.log(found.draws_sd / SD)).mean())
         left.append(np.hypot(*errors(found)).mean())
-    assert missed <= 4  # of 60
+    assert missed <= 4  # out of 60
     assert np.median(left) < np.median(raw) / 3.0
 
 
@@ -248,7 +248,7 @@ def test_no_bias_of_multimodal_draws_is_reliable(order):
     assert found.hidden
     assert not found.reliable.any()
     assert found.reason == (found.hidden,) * 2
-    assert found.moved is None  # a run does not cross
+    assert found.moved is None  # a run does not cross between modes
     assert found.to_dict()["hidden"] == found.hidden
 
 

@@ -171,7 +171,8 @@ def test_modes_that_nearly_touch_are_rejected_or_accurate():
             rejected += 1
             continue
         k = int(found.centres[:, 0].argmin())
-        assert found.shares[k] == pytest.approx(0.4, abs=0.08)  # of the region, which is not that of the component
+        # probability of the region, which differs from that of the component
+        assert found.shares[k] == pytest.approx(0.4, abs=0.08)
         p.append(found.p)
     assert rejected + sum(each > 0.01 for each in p) >= 7
 

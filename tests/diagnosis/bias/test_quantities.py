@@ -72,7 +72,7 @@ def test_functions_must_be_a_mapping_to_callables(functions):
 
 
 def test_scores_of_the_opposite_sign_are_rejected():
-    with pytest.raises(InputError, match="opposite sign"):
+    with pytest.raises(InputError, match="wrong sign"):
         quantities(POINTS, POINTS)
     quantities(3.0 * POINTS + 5.0, -3.0 * POINTS - 5.0)  # biased draws are accepted
     quantities(0.1 * POINTS + 5.0, -0.1 * POINTS - 5.0)

@@ -145,7 +145,7 @@ def test_draws_with_zero_weight_are_dropped_and_counted():
 
 
 @pytest.mark.parametrize(
-    ("draws", "note"), [([[0.5, 2.0]], "one draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
+    ("draws", "note"), [([[0.5, 2.0]], "a single draw"), ([[0.5, 2.0]] * 4, "all 4 draws are the same point")]
 )
 def test_single_point_in_closed_form(draws, note):
     """For one point the optimum of gamma s_j + Gamma_jj over the boxes is |s_j| + 1."""

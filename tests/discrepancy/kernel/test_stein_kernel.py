@@ -172,7 +172,7 @@ def means_under(target, rule, base, bounds=None):
     places = points[:: len(points) // 7]
     joined = np.concatenate([places, points])
     prepared = ScoredSample.of(joined, scores=target.score(joined), bounds=bounds)
-    stein, rows = stein_kernel_for(base, prepared), prepared.points.inverse  # the places are among the points
+    stein, rows = stein_kernel_for(base, prepared), prepared.points.inverse  # the positions are among the points
     values = stein.rows(range(len(places)))[:, rows[len(places) :]]
     return np.abs(values @ probabilities) / (np.abs(values) @ probabilities).max()
 

@@ -84,7 +84,7 @@ def test_random_bits_are_those_of_split_mix():
 def test_all_orders_of_small_data_are_equally_likely():
     """This includes orders that begin in the middle of an earlier order."""
     walk, chains, orders = walk_of(4, list(range(1000))), np.arange(1000), []
-    for first in (4, 3, 5, 4, 6, 4):  # some wrap around
+    for first in (4, 3, 5, 4, 6, 4):  # some of them wrap around
         walk.take(chains, first)
         walk.close(chains)
         if first == 3:
@@ -114,7 +114,7 @@ def test_batches_are_uniform_over_the_data():
         numbers, _ = walk.take(chains, 7)
         walk.close(chains)
         counts[t % 4] += np.bincount(numbers.ravel(), minlength=40)
-    # for draws without replacement, the multinomial chi-square is conservative
+    # the multinomial chi-square test is conservative for draws without replacement
     chi_square = ((counts - counts.mean()) ** 2 / counts.mean()).sum(axis=1)
     assert (chi_square < 39 + 5 * np.sqrt(2 * 39)).all()
 

@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit.samplers import AusterityTest, Langevin, MetropolisTest, MinibatchBarkerTest, RandomWalk, RunOptions
 from steinkit.samplers.chains.run import run_chains
 
-NODAL = sk.targets.LogisticRegression.nodal()  # 53 data
+NODAL = sk.targets.LogisticRegression.nodal()  # 53 data points
 
 
 @dataclass

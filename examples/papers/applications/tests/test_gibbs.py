@@ -98,7 +98,7 @@ def test_exact_sweeps_have_the_exact_distribution(test):
     one = counts(sweeps_from(FIELD, test, START, 10_000))
     assert p_value(one, after_one_sweep(FIELD, START)) > 1e-4
     assert p_value(counts(stationary_draws(FIELD, test)), FIELD.probabilities()) > 1e-4
-    # nor does every draw pass: one sweep does not reach the stationary distribution
+    # control: one sweep does not reach the stationary distribution
     assert p_value(one, FIELD.probabilities()) < 1e-10
 
 
@@ -196,7 +196,7 @@ def test_terms_are_read_once_each_in_an_order_that_is_random(size, length):
     ):
         assert stats.kstest((draws + np.random.default_rng(1).random(number)) / values, "uniform").pvalue > 1e-4
     assert abs(np.corrcoef(orders[:, 0], orders[:, 1])[0, 1]) < 4.5 / np.sqrt(number) + 1.0 / (size // length - 1)
-    # read as terms, bit after bit, the places add up to what they do in their own order
+    # the sum over positions is the same in both orders
     for bit in range(size.bit_length()):
         terms = np.repeat((np.arange(size) >> bit & 1).astype(float)[:, None], 4, axis=1)
         pairs, state = np.zeros((size, 2), dtype=np.uint16), np.zeros(3, dtype=np.uint8)
@@ -268,7 +268,7 @@ def test_budget_burn_in_and_thinning():
     np.testing.assert_array_equal(some.cost, every.cost[:, 12:40:3])
     paid = approximate_gibbs(FIELD, test=AusterityTest(0.1, 5), chains=8, budget=1500, seed=4)
     lengths = paid.present.sum(axis=1)
-    assert len(set(lengths)) > 1  # chains end separately
+    assert len(set(lengths)) > 1  # chains end at different lengths
     for k, length in enumerate(lengths):
         np.testing.assert_array_equal(paid.points[k, :length], every.points[k, :length])
         assert paid.cost[k, length - 1] > 1500 - 8 * 5
@@ -280,7 +280,7 @@ def test_budget_burn_in_and_thinning():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"field": np.zeros((1, 2, 2, 2))}, UsageError, "samples a MarkovField; received ndarray"),
+        ({"field": np.zeros((1, 2, 2, 2))}, UsageError, "samples a MarkovField; got ndarray"),
         ({"test": "austerity"}, UsageError, r"such as AusterityTest\(0.05\)"),
         ({"test": AusterityTest}, UsageError, r"such as AusterityTest\(0.05\)"),
         ({"test": AusterityTest(0.1, 22)}, UsageError, "at most the number of data points, 21"),

@@ -24,7 +24,7 @@ def test_the_likelihood_is_the_papers():
                 posterior.log_likelihood(theta + s * np.eye(D * D)[j], *posterior.data).sum() for s in (-step, step)
             ]
             assert gradient[j] == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-5, abs=1e-7)
-    many = 1200  # sources: more than one logarithm serves; and far out, where cosh overflows
+    many = 1200  # number of sources, which requires several logarithms; cosh overflows at large values
     terms = IndependentComponents._log_likelihood(np.eye(many).ravel(), np.full((2, many), 3.0))
     np.testing.assert_allclose(terms, -many * 2.0 * math.log(2.0 * math.cosh(1.5)), rtol=1e-12)
     assert IndependentComponents._log_likelihood(np.eye(2).ravel(), np.full((1, 2), 2000.0))[0] == -4000.0
@@ -77,7 +77,7 @@ def test_wrong_use_is_named():
     posterior = IndependentComponents.from_mixtures(mixtures())
     with pytest.raises(InputError, match="covariance of the mixtures is singular"):
         IndependentComponents.from_mixtures(np.column_stack([mixtures(), mixtures().sum(axis=1)]))
-    with pytest.raises(UsageError, match="D at least 2"):
+    with pytest.raises(UsageError, match="D >= 2"):
         IndependentComponents(np.ones((5, 1)))
     with pytest.raises(UsageError, match="data"):
         IndependentComponents([[1.0, np.nan]])

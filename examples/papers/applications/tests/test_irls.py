@@ -37,7 +37,7 @@ def test_least_absolute_deviations_are_those_of_a_linear_program():
     assert found.converged
     np.testing.assert_allclose(found.coefficients, program.x[:3], atol=1e-4)
     assert program.fun <= N * loss_named("lad", y, 1.0).mean(found.coefficients, X, y) < program.fun * (1.0 + 1e-6)
-    assert distance(np.linalg.lstsq(X, y)[0], program.x[:3]) > 1e-2  # least squares are something else
+    assert distance(np.linalg.lstsq(X, y)[0], program.x[:3]) > 1e-2  # the least squares solution is different
 
 
 @pytest.mark.parametrize("signs", [False, True])
@@ -80,7 +80,7 @@ def test_new_batches_do_not_converge_and_kept_batches_do():
     assert distance(carried.coefficients, reference) < 1e-5
     assert not paper.converged
     assert distance(paper.coefficients, reference) > 0.05
-    assert (paper.wrong_direction < 0.01).all()  # although the test passes every time
+    assert (paper.wrong_direction < 0.01).all()  # although the test always passes
 
 
 def test_other_data_in_each_iteration_do_in_two_dimensions():
@@ -152,9 +152,9 @@ class TestBadData:
             (lambda X, y: (np.where(np.arange(200)[:, None] == 7, np.nan, X), y), "X is nan in row 7, column 0"),
             (lambda X, y: (X, np.where(np.arange(200) == 9, np.inf, y)), "y is inf in row 9 "),
             (lambda X, y: (X * 1e150, y), "at most 1e[+]100"),
-            (lambda X, y: (X[:, 0], y), r"shape \(N, D\).*received \(200,\)"),
-            (lambda X, y: (X, y[:-1]), r"shape \(200,\).*received \(199,\)"),
-            (lambda X, y: (X, y[:, None]), r"received \(200, 1\)"),
+            (lambda X, y: (X[:, 0], y), r"shape \(N, D\).*got \(200,\)"),
+            (lambda X, y: (X, y[:-1]), r"shape \(200,\).*got \(199,\)"),
+            (lambda X, y: (X, y[:, None]), r"got \(200, 1\)"),
             (lambda X, y: (X[:2], y[:2]), "2 data do not determine 2 coefficients"),
             (lambda X, y: (np.column_stack([X, X[:, 1] * 3.0]), y), r"dependent.*columns 1, 2 \(from 0\)"),
             (lambda X, y: (np.column_stack([X, np.zeros(200)]), y), r"columns 2 \(from 0\)"),
@@ -232,7 +232,7 @@ class TestBadData:
         ({"epsilon": 0.6}, "epsilon"),
         ({"growth": 0.9}, "growth"),
         ({"carry": "all"}, "carry must be one of"),
-        ({"batch_size": 2}, "more than the number of coefficients, 2; received 2"),
+        ({"batch_size": 2}, "more than the number of coefficients, 2; got 2"),
         ({"batch_size": 201}, "at most the number of data points, 200"),
     ],
 )
@@ -278,7 +278,7 @@ def test_separable_first_batches_do_not_prevent_convergence(options, seed):
     assert found.converged
     assert distance(found.coefficients, expected.coefficients) < 1e-5
     assert found.batch_sizes[0] == 200
-    for theta, n in zip(found.path, found.batch_sizes, strict=True):  # nor to where its own batch is separated
+    for theta, n in zip(found.path, found.batch_sizes, strict=True):  # the coefficients do not separate their own batch
         assert ((X[order[:n]] @ theta > 0.0) != (y[order[:n]] > 0.0)).any()
 
 

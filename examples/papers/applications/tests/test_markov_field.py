@@ -48,7 +48,7 @@ def test_terms_are_shuffled_and_complete():
     ("potentials", "message"),
     [
         (np.zeros((3, 2, 2, 2)), r"1, 4, 10, 20, .*\(3, 2, 2, 2\)"),
-        (np.zeros((4, 8)), r"received shape \(4, 8\)"),
+        (np.zeros((4, 8)), r"got shape \(4, 8\)"),
         (np.zeros((0, 2, 2, 2)), "log_potentials.* non-empty; got"),
         ("dense", "an array of numbers; got 'dense'"),
         (np.zeros((1, 2, 2, 2), dtype=complex), "an array of numbers; got array"),

@@ -80,7 +80,7 @@ def test_units_do_not_matter(unit, debias):
 @pytest.mark.parametrize(
     ("step", "covariance", "message"),
     [
-        ([1.0, 2.0], np.eye(3), r"received \(2,\) and \(3, 3\)"),
+        ([1.0, 2.0], np.eye(3), r"got \(2,\) and \(3, 3\)"),
         ([[1.0]], np.eye(1), r"\(1, 1\) and"),
         ([np.nan], np.eye(1), "must be finite"),
         ([1.0], [[np.inf]], "must be finite"),

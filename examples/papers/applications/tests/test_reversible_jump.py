@@ -38,7 +38,7 @@ def evidence(model, nodes, features=FEATURES, responses=RESPONSES):
     log_likelihood = np.zeros(len(beta))
     for row, sign in zip(features[:, model], signs, strict=True):
         log_likelihood -= np.logaddexp(0.0, -sign * (beta @ row))
-    # Laplace densities with nu ~ InvGamma(A, B) integrated out; 2^-k is in the rate
+    # Laplace densities after integrating out nu ~ InvGamma(A, B); the rate includes 2^-k
     laplace = special.gamma(A + k) * B**A / special.gamma(A) * (B + np.abs(beta).sum(axis=1)) ** -(A + k)
     prior = RATE**k / (special.comb(features.shape[1], k) * special.factorial(k)) * laplace
     return float(weight @ (prior * np.exp(log_likelihood + 75.0)))
@@ -179,7 +179,7 @@ def test_the_result_counts_only_draws_that_are_there():
 def test_wrong_use_is_named():
     with pytest.raises(InputError, match="chain 1 cannot start"):
         select_variables(SPARSE_POSTERIOR, draws=1, start=np.zeros(3), **SCALES)
-    with pytest.raises(UsageError, match=r"needs a SparseLogisticRegression; received LogisticRegression"):
+    with pytest.raises(UsageError, match=r"requires a SparseLogisticRegression; got LogisticRegression"):
         select_variables(LogisticRegression(FEATURES, RESPONSES), draws=1, **SCALES)
     with pytest.raises(UsageError, match="has no score: a coefficient is 0"):
         SPARSE_POSTERIOR.score(np.ones((1, 3)))

@@ -65,8 +65,8 @@ from steinkit.sample import Floats
 
 _OUTWARD = 1.0 + 2.0**-48  # covers the rounding errors in a few operations
 _JUST_OUTWARD = 1.0 + 2.0**-51
-_SCALINGS = 3  # largest number of divisions by the largest row; one or two are sufficient
-_SHIFT_SWEEPS = 10  # largest number of shifts; one or two are sufficient for a solver's candidate
+_SCALINGS = 3  # maximum number of divisions by the largest row; one or two are sufficient
+_SHIFT_SWEEPS = 10  # maximum number of shifts; one or two are sufficient for a solver's candidate
 _SMALLEST_SQUARE = 1e-290  # smallest c3 h^2/2 with a bounded relative rounding error
 _NEGLIGIBLE = 1e-12  # excess in the far bound's rows that is corrected by scaling
 
@@ -185,7 +185,7 @@ class ChainProgram:
             subject to a common shift of the residuals, which is proved to exist but may not be a double.
         """
         largest = float(np.abs(y).max())
-        if largest > 1.0:  # this prevents overflow below
+        if largest > 1.0:  # this prevents overflow in the recursion
             y = y / largest
         for _ in range(_SCALINGS):
             y, found, scale, loss = self._settled(y)

@@ -37,7 +37,8 @@ FAR_UNDERFLOW = 2.0**-1072
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 _DOUBLE_DOUBLE = 2.0**-100  # bound on the relative error of a double-double operation
-_WEIGHTS = 2.0**-95  # bound on the relative errors of a weight, of products with this weight and of their sum
+# bound on the relative error of a weight, of any product that involves it, and of the sum of such products
+_WEIGHTS = 2.0**-95
 _UNIT_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 1e-300  # covers the underflow of one step
 

@@ -158,7 +158,7 @@ class CoordinateProgram:
         The bound is rounded down. Both returned values are zero if the bound is not positive.
         """
         outside = _largest_ratio(np.abs(y), self.box)
-        if outside > 1.0:  # scaling the vector into the box first prevents overflow below
+        if outside > 1.0:  # scaling the vector into the box prevents overflow in the products
             y = y / (outside * OUTWARD)
         scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0))) * OUTWARD
         terms = self.objective * y

@@ -130,7 +130,7 @@ class SteinProgram:
     Attributes
     ----------
     known : dict
-        Cache of the forms of the coordinates and of the plan of the block solver.
+        Cache for the forms of the coordinates and the block solver's plan.
     """
 
     points: Floats

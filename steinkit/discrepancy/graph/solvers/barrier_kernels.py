@@ -78,10 +78,10 @@ def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) 
 def mehrotra_targets(
     interior: Interior, omega: Floats, change: Floats, centre: float, bound: float, targets: Targets, force: Floats
 ) -> None:
-    """Set the targets to omega centre + dv dz and the forces to c-/s- - c+/s+.
+    """Set the targets to ``omega * centre`` + dv dz and the forces to c-/s- - c+/s+.
 
-    The changes dv and dz are those of the predictor step. The product dv dz, which is the second-order term, is
-    clipped to +-omega bound.
+    The changes dv and dz are those of the predictor step. The product dv dz, which is the second-order term, is clipped
+    to ``+-omega * bound``.
     """
     s_up, s_low, z_up, z_low = interior
     for i in range(len(change)):
@@ -130,11 +130,11 @@ def gondzio_targets(
     moved: Targets,
     force: Floats,
 ) -> None:
-    """Set `moved` to targets corrected to keep products in omega [lowest, highest].
+    """Set `moved` to targets that keep products in ``omega * [lowest, highest]``.
 
     The products refer to the state after a trial step. The array `force` is set to the force of the targets. Larger
-    products are reduced by at most omega highest. The tuple `lengths` contains the primal and dual lengths of the trial
-    step, and `interval` is (lowest, highest).
+    products are reduced by at most ``omega * highest``. The tuple `lengths` contains the primal and dual lengths of the
+    trial step, and `interval` is (lowest, highest).
     """
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval

@@ -41,7 +41,7 @@ def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> f
 def mehrotra_targets(
     interior: Rows, omega: Floats, change: Floats, centre: float, bound: float, targets: Rows, force: Floats
 ) -> None:
-    """Set the targets to omega centre + dv dz and the forces to c-/s- - c+/s+."""
+    """Set the targets to ``omega * centre`` + dv dz and the forces to c-/s- - c+/s+."""
     s_up, s_low, z_up, z_low = interior
     inverse = 1.0 / (s_up * s_low)
     by_up, by_low = s_low * inverse, s_up * inverse
@@ -75,7 +75,7 @@ def gondzio_targets(
     moved: Rows,
     force: Floats,
 ) -> None:
-    """Set `moved` to targets with products in omega [lowest, highest]."""
+    """Set `moved` to targets with products in ``omega * [lowest, highest]``."""
     (s_up, s_low, z_up, z_low), (c_up, c_low) = interior, targets
     (primal, dual), (lowest, highest) = lengths, interval
     ends = lowest * omega, highest * omega

@@ -60,12 +60,13 @@ _CORRECTORS = interior_point.Correctors(1)  # a Riccati recursion costs no more 
 _NO_FORCES = np.empty(0)
 _SMALLEST_BOX = 1e-140  # smallest box in units of c1; its square is a divisor
 _RESOLVED = 1e-13  # relative precision of the far bound's row in double precision, in units of the largest gamma there
-_MANY = 1000  # smallest number of points per requested digit for which blocks are used
-_FIRST_BLOCKS = 100  # number of initial blocks with equal lengths, and with equal numbers of points
-_FEW_BLOCKS = 50  # the same for `approximately`
+_MANY = 1000  # minimum number of points per requested digit for which blocks are used
+# number of initial blocks of equal length, and number of initial blocks with equal numbers of points
+_FIRST_BLOCKS = 100
+_FEW_BLOCKS = 50  # the same numbers for `approximately`
 _LEAST_SCALE = 1e-300
 _PARTS = 8  # number of parts into which a block is split
-_MOST_BLOCKS = 0.5  # largest ratio of blocks to points
+_MOST_BLOCKS = 0.5  # maximum ratio of the number of blocks to the number of points
 _FIRST_TOLERANCE = 1e-2
 _NEXT_TOLERANCE = 0.03  # relative to the current bracket
 # Fractions of the tolerance. They apply to the solution of the last restricted program, to the total loss of the blocks
@@ -423,7 +424,7 @@ def _first_ends(chain: Chain, blocks: int) -> Integers:
     count = max(1, n // blocks)
     is_end[count - 1 :: count] = True
     position = np.cumsum(chain.step)
-    stretch = np.minimum(np.floor(position * (blocks / position[-1])), blocks - 1)  # the last may be rounded up
+    stretch = np.minimum(np.floor(position * (blocks / position[-1])), blocks - 1)  # the last entry may be rounded up
     is_end[:-1] |= stretch[1:] != stretch[:-1]
     is_start = chain.kind < EDGE
     is_end |= is_start

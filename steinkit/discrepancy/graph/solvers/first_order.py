@@ -71,7 +71,7 @@ _SUFFICIENT, _NECESSARY = 0.4, 0.8
 _LONGEST, _YOUNG = 0.36, 200  # restart after this fraction of all iterations, but not before this number
 
 _MARGIN, _EXCESS = 0.05, 0.02  # margin inside the rows and accepted excess after repair, in units of the tolerance
-# the larger number limits the sweeps per repair; about twenty are typical
+# the larger of these two limits applies to the sweeps per repair; about twenty sweeps are typical
 _SWEEPS, _SWEEPS_PER_ITERATION = 100, 0.5
 _SHARE_OF_TOLERANCE = 0.99  # leaves a margin for the rounding allowance of the certificate
 _DENSEST_CHECKS, _SPARSEST_CHECKS = 1.05, 1.5

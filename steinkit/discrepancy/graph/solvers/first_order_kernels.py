@@ -115,7 +115,7 @@ def repair(
     most : float
         The sweeps end if no row exceeds this number.
     sweeps : int
-        Largest number of sweeps.
+        Maximum number of sweeps.
     stop : ndarray of bool, shape (1,)
         No further sweep begins once the flag is true.
 

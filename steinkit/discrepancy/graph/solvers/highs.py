@@ -50,7 +50,7 @@ class LinearProgram(NamedTuple):
 
 Run = Callable[[LinearProgram, dict[str, object], Settings], Point]
 
-# largest number of iterations; about 30 are typical
+# maximum number of iterations; about 30 is typical
 INTERIOR_POINT = {"solver": "ipx", "run_crossover": "off", "ipm_iteration_limit": 200}
 _DUAL_SIMPLEX = {
     "solver": "simplex",

@@ -57,7 +57,7 @@ class Correctors(NamedTuple):
     Attributes
     ----------
     most : int
-        Largest number of correctors per iteration. A larger value is useful if a factorization costs as much as many
+        Maximum number of correctors per iteration. A larger value is useful if a factorization costs as much as many
         solves.
     longer_by, times : float
         Parameters of the target step length, which is the larger of the current length plus `longer_by` and the current

@@ -11,7 +11,7 @@ should use it.
 The solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
 dimensions, `block` certifies brackets with a relative width of 1e-6. For large samples and wide brackets in three
 dimensions, `first_order` is faster and runs first. In four or more dimensions, the Cholesky factor is nearly dense, and
-`first_order` reaches a width of 1e-5 in a fraction of the time of one factorization. Narrower brackets are computed by
+`first_order` reaches a width of 1e-5 in a fraction of the time for one factorization. Narrower brackets are computed by
 `block` for small samples and by `highs` for other samples.
 
 If the bracket from one solver is wider than the tolerance, the next solver continues, and the better of the two bounds
@@ -42,7 +42,7 @@ PORTION = 8
 
 _TIGHTEST = 1e-5  # narrowest bracket that `first_order` reaches at low cost in four or more dimensions
 _LOOSE = 1e-3  # bracket that `first_order` reaches quickly if it converges
-# Largest numbers of floating-point operations per factorization for `block`, in up to three dimensions and in higher
+# Maximum numbers of floating-point operations per factorization for `block`, in up to three dimensions and in higher
 # dimensions.
 _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
 # In three dimensions, `first_order` precedes `block` if the product of the operations and the tolerance exceeds the
@@ -50,7 +50,7 @@ _MOST_FLOPS, _MOST_FLOPS_ABOVE = 1e12, 5e7
 # exceed the second number.
 _MUCH_WORK, _LONG_WORK = 5e7, 1e9
 _EARLY = 0.3  # fraction of the remaining time for a solver that runs before another solver
-# largest numbers of points in one dimension for solvers that run after `chain`
+# maximum numbers of points in one dimension for solvers that run after `chain`
 _LONGEST_BLOCK, _LONGEST_HIGHS = 20_000, 2_000
 
 

@@ -90,9 +90,9 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
 
 _NEAREST = 6.0  # average number of pairs per point in the first bucket; this number suffices to connect most points
 _GROWTH = 4.0  # ratio of the numbers of pairs in successive buckets
-_PAIRS_PER_POINT = 64  # largest number of stored pairs per point
+_PAIRS_PER_POINT = 64  # maximum number of stored pairs per point
 BOX_SIZE = 64  # number of points per box
-MOST_BY_EMPTY_BOXES = 200_000  # largest number of points in the plane; listing the pairs takes O(n^2) time
+MOST_BY_EMPTY_BOXES = 200_000  # maximum number of points in the plane; listing the pairs takes O(n^2) time
 _BLOCKS = 8  # number of parts of a bucket that threads filter in parallel
 _POINTS_PER_BLOCK = 750  # minimum number of points per part; blocks should contain clusters
 # Radius of clusters in units of (t - 1) times the shortest length. With this radius, paths through the center have a

@@ -17,7 +17,7 @@ from steinkit.discrepancy.graph.spanner.geometry import complete_graph, sorted_g
         (name, solver)
         for name in REFERENCE
         for solver in ("block", "highs", "cvxpy")
-        if solver == "block" or name == "normal 300x2"  # HiGHS, which CVXPY calls, takes long on the others
+        if solver == "block" or name == "normal 300x2"  # HiGHS, which CVXPY calls, is slow on the other instances
     ],
 )
 def test_reference_values(name, solver):
@@ -75,7 +75,7 @@ def test_brackets_of_all_solvers_intersect(seeds):
         program = random_program(seed)
         solvers = ["highs", "first_order", "chain" if program.dim == 1 else "block"]
         if seed % 10 == 0:
-            solvers += ["cvxpy", "cvxpy:CLARABEL"]  # the last shares no code with HiGHS
+            solvers += ["cvxpy", "cvxpy:CLARABEL"]  # Clarabel shares no code with HiGHS
         proofs = {}
         for name in solvers:
             tolerance = 1e-2 if name == "first_order" else 1e-6

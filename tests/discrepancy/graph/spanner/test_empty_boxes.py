@@ -29,7 +29,7 @@ def random_points(seed: int) -> np.ndarray:
         return rng.uniform(size=(n, 2)) * [1.0, 1e-3]
     if kind == 2:
         return rng.standard_cauchy((n, 2))
-    if kind == 3:  # on both diagonals: nearly all or nearly no boxes are empty
+    if kind == 3:  # points on both diagonals, so that nearly all or nearly no boxes are empty
         return np.column_stack([x[:, 0], np.where(np.arange(n) % 2, x[:, 0], -x[:, 0])]) + 0.01 * x
     if kind == 4:  # two opposite antidiagonals
         return np.column_stack([x[:, 0], -x[:, 0]]) + 10.0 * (np.arange(n) % 2)[:, None] + 1e-3 * x

@@ -165,7 +165,8 @@ class TestTies:
     def test_more_pairs_of_one_length_than_are_stored_at_a_time(self) -> None:
         simplex = np.eye(300)
         graph = greedy_spanner(simplex)
-        assert graph.edges.tolist() == [[0, j] for j in range(1, 300)]  # a star: every path is 2 x 2 = t x 2
+        # a star, where every path has length 2 x 2 = t x 2
+        assert graph.edges.tolist() == [[0, j] for j in range(1, 300)]
 
 
 class TestProperties:
@@ -205,7 +206,7 @@ class TestProperties:
     def test_edges_do_not_depend_on_threads(self) -> None:
         points = np.vstack([normal(1800, 2), np.random.default_rng(2).integers(-9, 9, (200, 2))])
         one = greedy_spanner(points)
-        assert len(points) > greedy._POINTS_PER_BLOCK  # several blocks
+        assert len(points) > greedy._POINTS_PER_BLOCK  # the points form several blocks
         for n_jobs in (2, 3, -1):
             several = greedy_spanner(points, n_jobs=n_jobs)
             np.testing.assert_array_equal(several.edges, one.edges)

@@ -1,6 +1,6 @@
 """Compiled kernels for the multifrontal Cholesky factor in `newton_system`.
 
-Nodes are numbered by their position in the elimination order. The columns of a front are consecutive nodes, and its
+Nodes are numbered by their position in the elimination ordering. The columns of a front are consecutive nodes, and its
 rows are the later nodes that change when these columns are eliminated. A panel contains the columns of L that belong to
 a front. Entry i of column q is `panel[q * size + i]`, so loops over i have unit stride and are vectorized. Column b of
 the Schur complement of a front begins at `update[b * below]`. Entries before the diagonal are not used. Small products

@@ -21,7 +21,7 @@ _NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain a
 
 @array_kernel
 def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
-    """Compute the symbolic factorization of a graph for a given elimination order.
+    """Compute the symbolic factorization of a graph for a given elimination ordering.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     Returns
     -------
     position : ndarray of int, shape (n,)
-        Position of every node in an equivalent order with consecutive fronts.
+        Position of every node in an equivalent ordering with consecutive fronts.
     first, rows_start, rows : ndarray of int
         See `cholesky_kernels.Fronts`. The rows of a front are not sorted.
     """

@@ -7,8 +7,8 @@ plane, the Cholesky factor has a few dozen numbers per column. In three dimensio
 higher dimensions, this matrix is nearly dense.
 
 The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
-eliminated in a minimum degree order [2]_. Every front passes its Schur complement to its parent in the elimination
-tree. The order, the tree and the positions of the entries depend only on the sparsity pattern of the rows. These
+eliminated in a minimum degree ordering [2]_. Every front passes its Schur complement to its parent in the elimination
+tree. The ordering, the tree and the positions of the entries depend only on the sparsity pattern of the rows. These
 structures are computed once and shared by the coordinates (`prepare`). The cost of a factorization is computed from
 these structures in advance (`BlockPlan.flops`).
 
@@ -63,12 +63,12 @@ class Symbolic:
     Attributes
     ----------
     position : ndarray of int, shape (n,)
-        Position of every node in the elimination order.
+        Position of every node in the elimination ordering.
     fronts : Fronts
     entries : int
         Number of stored entries of L, including explicit zeros.
     stack : int
-        Largest number of Schur complement entries that are stored at a time.
+        Maximum number of Schur complement entries that are stored at a time.
     flops : float
         Number of floating-point operations in one factorization.
     """
@@ -81,7 +81,7 @@ class Symbolic:
 
 
 def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
-    """Compute the fronts of a graph in its minimum degree order.
+    """Compute the fronts of a graph in its minimum degree ordering.
 
     Parameters
     ----------
@@ -113,17 +113,17 @@ def analyse(starts: Integers, neighbours: Integers, block: int) -> Symbolic:
 
 
 def minimum_degree(starts: Integers, neighbours: Integers) -> Integers:
-    """Return the minimum degree order of a graph.
+    """Return the minimum degree ordering of a graph.
 
     Entry k is the node that is eliminated in step k.
     """
     n = len(starts) - 1
-    if 2 * len(neighbours) >= n * (n - 1):  # the graph is nearly complete, so all orders cost about the same
+    if 2 * len(neighbours) >= n * (n - 1):  # the graph is nearly complete, so all orderings cost about the same
         return np.arange(n, dtype=np.int64)
     adjacency = sparse.csc_array((np.ones(len(neighbours)), neighbours, starts), shape=(n, n))
     dominant = sparse.csc_array(adjacency + sparse.diags_array(np.diff(starts) + 1.0))
-    # SuperLU cannot compute the order without a factorization. A factorization that drops most entries is the cheapest
-    # way to obtain the order.
+    # SuperLU cannot compute the ordering without a factorization. A factorization that drops most entries is the
+    # cheapest way to obtain the ordering.
     decomposition = spilu(
         dominant,
         permc_spec="MMD_AT_PLUS_A",
@@ -142,7 +142,7 @@ def _squares(n: Floats) -> Floats:
 
 
 def _stack_needed(children: Integers, below: Integers) -> int:
-    """Return the largest number of Schur complement entries stored at a time.
+    """Return the maximum number of Schur complement entries stored at a time.
 
     A front and its children are stored together.
     """
@@ -173,9 +173,9 @@ class Pattern:
         Positions of these entries in A.
     symbolic : Symbolic
     positions, diagonal : ndarray of int
-        Positions in the factor where the products of two entries of a row, and the squares of the variables, are added.
+        Positions in the factor to which products of pairs of entries in a row, and squares of the variables, are added.
     place : ndarray of int, shape (N,)
-        Position of every column of A in the elimination order.
+        Position of every column of A in the elimination ordering.
     """
 
     rows: Integers
@@ -266,7 +266,7 @@ def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Int
 
 
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
-    """Return the positions in the factor where products of two entries are added."""
+    """Return the positions in the factor to which products of two entries are added."""
     parts = [
         kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
         for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "analyzing the rows of the programs")

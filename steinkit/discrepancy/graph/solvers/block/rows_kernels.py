@@ -1,7 +1,7 @@
 """Compiled kernels that operate on the rows of a Stein program.
 
 The kernels compute bounds, the matrix B'WB, and products with B = [A; I]. The matrix A is stored by rows. The columns
-of A and all vectors x follow the elimination order of the factorization.
+of A and all vectors x follow the elimination ordering of the factorization.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SparseRows(NamedTuple):
 
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
-    """Return the positions in the panels where products of two entries are added.
+    """Return the positions in the panels to which products of two entries are added.
 
     Only the rows from begin to end are processed.
     """

@@ -23,8 +23,6 @@ number of tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,35 +33,26 @@ from steinkit.chains import chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.diagnosis.bias.estimate import bias_of
-from steinkit.diagnosis.bias.mode_weights import ModeWeights, bias_of_mixture, estimates_in_modes, weights_of_modes
+from steinkit.diagnosis.bias.mode_weights import bias_of_mixture, estimates_in_modes
 from steinkit.diagnosis.bias.quantities import varying
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.burn_in import rows_after_burn_in
-from steinkit.diagnosis.critic import critic_p_value
+from steinkit.diagnosis.evidence import Evidence
 from steinkit.diagnosis.findings import moment_findings, p_value_beyond, ranked, shape_findings
 from steinkit.diagnosis.importance import importance_weights, with_log_q
-from steinkit.diagnosis.invariance import InvarianceTest, invariance_of, untested
-from steinkit.diagnosis.verdict_result import FEW_OF_SLOWEST, TestResult, Verdict, combined
-from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moments, joint_dependence
-from steinkit.discrepancy.kernel.goodness_of_fit import kernel_evidence, thinning_notes
-from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
-from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
-from steinkit.draws import FEW_EFFECTIVE, Draws
-from steinkit.errors import Caution, InputError, TimeLimitError, UsageError, cautious
+from steinkit.diagnosis.invariance import InvarianceTest
+from steinkit.diagnosis.verdict_result import Verdict, combined
+from steinkit.discrepancy.kernel.goodness_of_fit import thinning_notes
+from steinkit.draws import FEW_EFFECTIVE
+from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.finding import Finding
 from steinkit.posterior import Posterior
-from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit, within_time
+from steinkit.runtime.deadlines import within_time
 from steinkit.sample import Integers
 from steinkit.scored_sample import MOST_NUMBERS, ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.text import listed
 from steinkit.units import require_variation
-
-_SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2}
-"""Shares of the level, based on the measured power. The share of an omitted kernel test is divided among the others."""
-
-_EXTRA_SHARES = {"dependence": 0.1, "invariance": 0.4, "critic": 0.2, "modes": 0.2}
-"""Shares of the level for additional tests. The main tests reject less often than their shares of the level allow."""
 
 _EDGE = "Stein's identity does not hold if the support has an edge that is not a bound of a coordinate"
 _NO_RUN = (
@@ -169,26 +158,13 @@ def verdict(
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds, most=MOST_NUMBERS)
-    laid_out, names, support = prepared.draws, prepared.points.names, prepared.bounds
+    names, support = prepared.points.names, prepared.bounds
     require_variation(prepared.points.points, names)
     units, cautions = prepared.own_units, prepared.standard.cautions
-    moments, bounded, sliced, standardised, effective, p_values = _score_tests(prepared)
-    kernel, kernel_notes = kernel_evidence(prepared, rng)
-    require_time("testing the sample")
-    modes, no_modes = _modes(prepared, rng)
-    invariance = None if target is None else _invariance(prepared, rng)
-    has_edge = invariance is not None and invariance.has_edge
-    is_critical = invariance is None or invariance.p is None
-    tests = shared_level(
-        p_values
-        | {
-            "ksd": kernel.p,
-            "invariance": None if invariance is None else invariance.p,
-            "critic": critic_p_value(laid_out, units, support) if is_critical else None,
-            "modes": None if modes is None else modes.p,
-        },
-        has_edge=has_edge,
-    )
+    evidence = Evidence(prepared, rng)
+    tests, has_edge = evidence.tests(), evidence.has_edge
+    moments, invariance, (modes, no_modes) = evidence.moments, evidence.invariance, evidence.modes
+    laid_out, standardised, effective = prepared.draws, evidence.standardised, evidence.effective_draws
     enough = effective >= FEW_EFFECTIVE
     is_rejected = enough and combined(tests, analyses) <= level
     findings: tuple[Finding, ...] = ()
@@ -198,12 +174,12 @@ def verdict(
         unbounded = standardised if support is None else None
         findings = ranked(
             moment_findings(moments, correlation, unbounded, at_most["moments"]),
-            shape_findings(bounded, sliced, standardised, units, support, at_most),
+            shape_findings(evidence.bounded, evidence.sliced, standardised, units, support, at_most),
         )
     corrected = {each.name: each.corrected for each in tests}
     if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
         findings = () if invariance.finding is None else (invariance.finding,)
-    bias, no_bias = _bias(prepared, functions, standardised, modes, invariance, rng if is_rejected else None)
+    bias, no_bias = _bias(evidence, functions, rng if is_rejected else None)
     importance, no_importance = importance_weights(prepared)
     late = None
     if support is None and not laid_out.is_weighted and analyses * corrected.get("modes", 1.0) > level:
@@ -215,8 +191,8 @@ def verdict(
         *prepared.standard.notes,
         *laid_out.warnings(effective),
         *hiding,
-        *(() if kernel.p is None else thinning_notes(len(prepared.carried))),
-        *kernel_notes,
+        *(() if evidence.kernel[0].p is None else thinning_notes(len(prepared.carried))),
+        *evidence.kernel[1],
         *no_modes,
         *_invariance_notes(invariance),
         *no_importance,
@@ -235,7 +211,7 @@ def verdict(
         analyses=int(analyses),
         invariance=invariance,
         modes=modes,
-        kernel=kernel,
+        kernel=evidence.kernel[0],
         ess=ess,
         diagnostics=diagnosed,
         divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),
@@ -243,12 +219,12 @@ def verdict(
         effective_draws=effective,
         enough_draws=enough,
         findings=findings,
-        burn_in=None if late is None else _p_without_burn_in(prepared, late, level, with_critic=is_critical),
+        burn_in=None if late is None else _p_without_burn_in(evidence, late, level),
         matters=matters,
         p_matters=None if matters is None else min(1.0, analyses * p_value_beyond(moments, matters)),
         moments=moments,
-        bounded=bounded,
-        sliced=sliced,
+        bounded=evidence.bounded,
+        sliced=evidence.sliced,
         names=names,
         bias=bias,
         importance=importance,
@@ -293,81 +269,29 @@ def require_sensible(level: float, matters: float | None, analyses: int) -> None
         number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
 
 
-def _score_tests(
-    prepared: ScoredSample,
-) -> tuple[MomentSteinDiscrepancy, BoundedMoments, SlicedSteinTest, Draws, float, dict[str, float | None]]:
-    """Run the tests that use scores, except the kernel test.
-
-    Returns
-    -------
-    moments, bounded, sliced : MomentSteinDiscrepancy, BoundedMoments, SlicedSteinTest
-    standardised : Draws
-        The draws in standard units.
-    effective : float
-        Effective number of draws, as defined in `Verdict.effective_draws`.
-    p_values : dict
-        The p-value of each test by name, or None for the kernel test.
-    """
-    units, support = prepared.own_units, prepared.bounds
-    moments, sliced = moments_of(prepared, units), slices_of(prepared)
-    bounded, standardised = bounded_moments(prepared.draws, units, support), prepared.draws.in_units(units)
-    effective = standardised.of_slowest_change
-    if effective >= FEW_OF_SLOWEST:
-        effective = min(moments.n_effective, sliced.n_effective)
-    p_values = {
-        "moments": moments.p,
-        "bounded": bounded.p,
-        "sliced": sliced.p,
-        "ksd": None,
-        "dependence": joint_dependence(standardised, support),
-    }
-    return moments, bounded, sliced, standardised, effective, p_values
-
-
-def _p_without_burn_in(prepared: ScoredSample, late: Integers, level: float, *, with_critic: bool) -> float | None:
-    """Return the p-value for the `late` draws from all tests except the kernel test.
+def _p_without_burn_in(evidence: Evidence, late: Integers, level: float) -> float | None:
+    """Return the p-value for the `late` draws without the kernel test.
 
     Return None if the draws are rejected or if there are too few draws. The p-value is not multiplied by `analyses`,
     because a larger p-value would make a rejection of the later draws less likely.
     """
+    sample = evidence.sample
     try:
-        rest = ScoredSample.of(prepared.carried[np.sort(prepared.draws.rows[late])])
-        *_, effective, p_values = _score_tests(rest)
+        rest = Evidence(ScoredSample.of(sample.carried[np.sort(sample.draws.rows[late])]), evidence.rng)
+        p = combined(rest.tests("ksd", *(() if evidence.needs_critic else ("critic",))))
     except InputError:  # too few draws, or a constant coordinate
         return None
-    critic = critic_p_value(rest.draws, rest.own_units, None) if with_critic else None
-    p = combined(shared_level(p_values | {"critic": critic}))
-    return p if p > level and effective >= FEW_EFFECTIVE else None
+    return p if p > level and rest.effective_draws >= FEW_EFFECTIVE else None
 
 
-def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False) -> tuple[TestResult, ...]:
-    """Return the tests that were run and their shares of the level.
-
-    If the support has an edge that is not declared as a bound, the score-based tests receive no share of the level, and
-    the invariance test receives the whole level.
-    """
-    made = {name: p for name, p in p_values.items() if p is not None}
-    taken = sum(share for name, share in _SHARES.items() if name in made)
-    shares = {name: share / taken for name, share in _SHARES.items()} | _EXTRA_SHARES
-    if has_edge:
-        shares |= dict.fromkeys((*_SHARES, "dependence", "critic"), 0.0) | {"invariance": 1.0}
-    return tuple(TestResult(name, p, shares[name]) for name, p in made.items())
-
-
-def _bias(
-    prepared: ScoredSample,
-    functions: Functions,
-    standardised: Draws,
-    modes: ModeWeights | None,
-    invariance: InvarianceTest | None,
-    rng: Seed,
-) -> tuple[BiasEstimate | None, tuple[str, ...]]:
+def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning that explains why they are missing.
 
     If there are several modes, the estimates within the modes are combined. The argument `rng` is given only for
     rejected draws because a short exact run is performed only for these draws, and only if the log density can be
     evaluated quickly.
     """
+    prepared, invariance, (modes, _) = evidence.sample, evidence.invariance, evidence.modes
     functions, left_out = varying(functions, prepared.points.points)
     is_slow = invariance is not None and invariance.is_slow
     try:
@@ -380,42 +304,13 @@ def _bias(
             left_out=left_out,
             method="regression" if rng is None or is_slow else "auto",
             rng=rng,
-            slowest=standardised.of_slowest_change,
+            slowest=evidence.standardised.of_slowest_change,
             drift=None if invariance is None else invariance.drift,
-            unusable=_EDGE if invariance is not None and invariance.has_edge else "",
+            unusable=_EDGE if evidence.has_edge else "",
         )
     except InputError as error:  # too few draws, or scores of the opposite sign
         return None, (Caution(f"the biases could not be estimated: {error}"),)
     return found, () if found.reliable.all() or not is_slow else (_NO_RUN,)
-
-
-def _modes(prepared: ScoredSample, rng: Seed) -> tuple[ModeWeights | None, tuple[str, ...]]:
-    """Return the mode weights, or a warning that explains why they are missing.
-
-    If the draws are weighted or the target has no log density, return None without a warning.
-    """
-    target = prepared.target
-    if target is None or not target.has_log_density or prepared.given.weights is not None:
-        return None, ()
-    try:
-        return weights_of_modes(prepared, rng), ()
-    except InputError as error:
-        return None, (f"mode weights were not tested: {error}",)
-
-
-def _invariance(prepared: ScoredSample, rng: Seed) -> InvarianceTest:
-    """Run the invariance test within half of the remaining time.
-
-    If the test takes longer, the returned test has no p-value.
-    """
-    try:
-        with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
-            return invariance_of(prepared, rng)
-    except TimeLimitError:
-        require_time("testing the sample")
-        return replace(
-            untested(prepared, "evaluating the density takes too long for the time limit", rng), is_slow=True
-        )
 
 
 def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:

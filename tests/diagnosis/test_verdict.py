@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import lfilter
 
 import steinkit as sk
-from steinkit.diagnosis.verdict import shared_level
+from steinkit.diagnosis.evidence import shared_level
 from steinkit.diagnosis.verdict_result import combined
 from steinkit.samplers import rwmh
 

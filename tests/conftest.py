@@ -138,7 +138,7 @@ def steinkit(
 
 @pytest.fixture
 def draws() -> np.ndarray:
-    """Return 200 draws of a standard normal distribution in two dimensions."""
+    """Return 200 draws from a standard normal distribution in two dimensions."""
     return np.random.default_rng(0).standard_normal((200, 2))
 
 

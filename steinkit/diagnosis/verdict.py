@@ -308,7 +308,7 @@ def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEsti
             drift=None if invariance is None else invariance.drift,
             unusable=_EDGE if evidence.has_edge else "",
         )
-    except InputError as error:  # too few draws, or scores of the opposite sign
+    except InputError as error:  # too few draws, or scores with the wrong sign
         return None, (Caution(f"the biases could not be estimated: {error}"),)
     return found, () if found.reliable.all() or not is_slow else (_NO_RUN,)
 

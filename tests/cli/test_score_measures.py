@@ -16,7 +16,7 @@ _ALL = tuple(word for name in measure_names() for word in ("--measure", name))
 
 @pytest.fixture
 def line():
-    """Eighty draws of a standard normal distribution in one dimension."""
+    """Eighty draws from a standard normal distribution in one dimension."""
     return np.random.default_rng(3).standard_normal((80, 1))
 
 

@@ -14,7 +14,7 @@ def warnings_for(x, scores, units="own"):
 
 
 def mixture(seed, n, apart, modes=2, shares=None):
-    """Return draws of normal modes on a line, with another normal coordinate, and their scores."""
+    """Return draws from normal modes on a line, with another normal coordinate, and their scores."""
     rng = np.random.default_rng(seed)
     centres = apart * np.arange(modes)
     shares = np.full(modes, 1.0 / modes) if shares is None else np.asarray(shares)

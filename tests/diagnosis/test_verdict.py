@@ -101,7 +101,7 @@ def test_chain_that_rarely_crosses_between_modes_is_not_rejected():
     assert sum(each.p <= each.level for each in found) > 1
     assert sum(min(each.moments.n_effective, each.sliced.n_effective) > 100.0 for each in found) > 1
     assert not any(each.is_biased for each in found)
-    assert sum(each.effective_draws < 30.0 for each in found) > 4  # the others do not cross
+    assert sum(each.effective_draws < 30.0 for each in found) > 4  # the other chains do not cross
 
 
 @pytest.mark.parametrize(("n", "dim"), [(150, 10), (150, 50), (300, 50)])
@@ -331,7 +331,7 @@ def test_impossible_kernel_test_has_a_warning():
 
 
 def two_modes(shares, n=1000, seed=31):
-    """Return draws of two normal modes in these proportions, and a target with equal weights."""
+    """Return draws from two normal modes in these proportions, and a target with equal weights."""
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((n, 2))
     points[:, 0] += 10.0 * (rng.random(n) < shares[1])
@@ -431,7 +431,7 @@ def test_constrained_draws_of_a_target_on_the_real_line():
     assert any(hint in each for each in found.warnings)
     far = sk.Sample(
         z + np.array([20.3, 0.0]), names=("tau", "mu")
-    )  # a normal distribution far from zero is positive, too
+    )  # draws from a normal distribution far from zero are also positive
     found = sk.verdict(far, sk.targets.Normal([20.0, 0.0]))
     assert found.is_biased
     assert not any("positive" in each for each in found.warnings)

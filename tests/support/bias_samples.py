@@ -31,7 +31,7 @@ def raw_operand(points, scores, *, bounds=None, weights=None):
 
 
 def normal_mixture(means, shares, n, rng, order="shuffled"):
-    """Return draws of normal modes with given weights, and the mixture with equal weights."""
+    """Return draws from normal modes with given weights, and the mixture with equal weights."""
     means = np.asarray(means, dtype=float)
     target = sk.targets.GaussianMixture(means, sd=1.0)
     labels = rng.choice(len(means), size=n, p=shares)

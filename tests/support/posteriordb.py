@@ -15,7 +15,7 @@ BLOCK = 1000
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Independent draws of a posterior on the unconstrained scale, and biased samples.
+    """Independent draws from a posterior on the unconstrained scale, and biased samples.
 
     Attributes
     ----------

@@ -296,7 +296,7 @@ class Statement:
     ----------
     kind : str
         Content of the text: "number" (a value with its bracket), "comparison" with other samples, "findings" about
-        parameters, "draws" with the largest influence, "choice" among settings, "limits" of the result, or "method".
+        parameters, "draws" that a finding concerns, "choice" among settings, "limits" of the result, or "method".
     question : str
         Question that the text answers, which is a heading on a page.
     text : str

@@ -24,9 +24,7 @@ from steinkit.text import count, ordinal
 from steinkit.units import Units, UnitsLike
 
 MOST_NUMBERS = 5_000_000
-"""Maximum number of draws times parameters in a verdict or a bias estimate. The memory used is about thirty times that
-of the draws.
-"""
+"""Largest number of draws times parameters in a verdict. The memory used is about thirty times that of the draws."""
 
 _LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
 
@@ -44,7 +42,9 @@ class ScoredSample:
     notes : tuple of str
         Notes on draws that were merged or dropped, and cautions.
     given : Sample
-        The original draws, including weights that were passed separately.
+        The draws, including weights that were passed separately.
+    whole : Sample
+        All draws. They differ from the draws in `given` if a very large sample is represented by a subset.
     units : Units
         Units of points, scores and bounds, which are raw units unless `in_units` was called.
     target : Target or None
@@ -58,6 +58,7 @@ class ScoredSample:
     bounds: Floats | None
     notes: tuple[str, ...]
     given: Sample
+    whole: Sample
     units: Units
     target: Target | None = None
     original: ScoredSample | None = None
@@ -78,7 +79,7 @@ class ScoredSample:
         If the draws contain more than `most` numbers, evenly spaced draws of each chain are used.
         """
         last = _last.get() if scores is None and weights is None and bounds is None else None
-        if last and last[0][0] is draws and last[0][1] is target:
+        if last and last[0][0] is draws and last[0][1] is target and last[0][2].given.points.size <= most:
             return last[0][2]
         require_target(target, optional=True)
         given, left_out = selected(as_sample(draws), target)
@@ -86,7 +87,7 @@ class ScoredSample:
         if weights is not None:
             given = replace(given, weights=np.ravel(weights))
         notes: list[str] = [*left_out]
-        step = math.ceil(sample.points.size / most)
+        whole, rows, step = given, np.arange(len(given)), math.ceil(sample.points.size / most)
         if step > 1:
             rows = np.concatenate([rows[::step] for rows in split_chains(sample)[0]])
             notes.append(f"{len(rows):,} of {len(sample):,} draws were used, every {ordinal(step)} of each chain")
@@ -99,15 +100,15 @@ class ScoredSample:
                     f"{faint.sum()} of {len(sample)} draws have less than 1e-100 of the total weight and were dropped"
                 )
         points = sample.distinct()
-        limits = _support(points, target, bounds)
+        limits = _support(points, target, bounds, rows)
         notes += _notes_on(given, points, target)
         values = points.scores
         if target is not None:
-            values = target.score(points.points, draws=points.first, names=points.names)
+            values = target.score(points.points, draws=rows[points.first], names=points.names)
             target.check_once(points.points, values, points.names)
             notes += target.remarks
         assert values is not None  # see _with_columns
-        found = cls(points, values, limits, tuple(notes), given, Units.of("raw", points), target)
+        found = cls(points, values, limits, tuple(notes), given, whole, Units.of("raw", points), target)
         if last is not None and step <= 1:
             last[:] = [(draws, target, found)]
         return found
@@ -245,7 +246,7 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
     return sample.with_columns(**columns) if columns else sample
 
 
-def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None) -> Floats | None:
+def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | None, rows: Integers) -> Floats | None:
     """Return the bounds of the support, or None.
 
     Raises InputError if a point lies outside the bounds.
@@ -258,7 +259,7 @@ def _support(points: DistinctSample, target: Target | None, bounds: ArrayLike | 
         raise UsageError("bounds= differs from the bounds of the target; omit one of them")
     if len(limits) != points.dim:
         raise InputError(f"the target has {len(limits)} parameters, but the draws have {points.dim}")
-    require_inside(points.points, limits, points.names, points.first)
+    require_inside(points.points, limits, points.names, rows[points.first])
     return limits
 
 

@@ -87,7 +87,8 @@ def verdict(
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
-        Draws in the order in which they were generated, without burn-in.
+        Draws in the order in which they were generated, without burn-in. If there are more than five million numbers,
+        the tests use evenly spaced draws of each chain, and a warning states how many.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
         sample.
@@ -199,7 +200,7 @@ def verdict(
         *(no_bias if is_rejected else ()),
         *(_constrained(prepared) if is_rejected and support is None and target is not None and not has_edge else ()),
     )
-    diagnosed = chain_diagnostics(prepared.given)
+    diagnosed = chain_diagnostics(prepared.whole)
     ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
     if laid_out.is_weighted and not laid_out.is_ordered:  # autocorrelation of sorted draws is not a property of a chain
         ess = diagnosed.weight_ess
@@ -214,8 +215,8 @@ def verdict(
         kernel=evidence.kernel[0],
         ess=ess,
         diagnostics=diagnosed,
-        divergent=None if prepared.given.divergent is None else int(prepared.given.divergent.sum()),
-        bfmi=smallest_bfmi(prepared.given),
+        divergent=None if prepared.whole.divergent is None else int(prepared.whole.divergent.sum()),
+        bfmi=smallest_bfmi(prepared.whole),
         effective_draws=effective,
         enough_draws=enough,
         findings=findings,
@@ -228,7 +229,7 @@ def verdict(
         names=names,
         bias=bias,
         importance=importance,
-        draws=len(prepared.given),
+        draws=len(prepared.whole),
         score_noise=None if batches is None else batches.noise,
         hiding=hiding,
         warnings=tuple(dict.fromkeys(warnings)),

@@ -190,7 +190,7 @@ class Moments:
         """Yield the features of pairs of coordinates in blocks."""
         n = self.centred.shape[1]
         buffer, other = np.empty((max(2, min(_FEATURES, _VALUES // n)), n)), np.empty(n)
-        for some in blocks(len(first), len(buffer)):
+        for some in blocks(len(first), len(buffer), "computing moments"):
             for row, i, j in zip(buffer, first[some], second[some], strict=False):
                 np.multiply(self.centred[i], self.drift[j], out=row)
                 np.multiply(self.centred[j], self.drift[i], out=other)
@@ -329,7 +329,8 @@ class MomentSteinDiscrepancy(Measurement):
         correction.
     autocorrelation_time : ndarray, shape (k,)
         Integrated autocorrelation time of each feature. For weighted draws, the time is relative to independent draws
-        with the same weights.
+        with the same weights. If there are more than 2000 pairs of coordinates, pairs with small z-scores have the
+        median time of the pairs.
     p : float
         p-value of all moments, with Bonferroni's correction within each of the three groups. Each group is assigned a
         third of the significance level.

@@ -173,8 +173,14 @@ def projected(directions: Floats, points: Floats, scores: Floats) -> tuple[Float
 
     Here, w = v / |v|^2. The results have no rounding errors along a coordinate.
     """
-    lengths = np.einsum("kd,kd->k", directions, directions)
-    return directions @ points.T, (directions / lengths[:, None]) @ scores.T
+    along, pulls = np.empty((2, len(directions), len(points)))
+    single = (np.count_nonzero(directions, axis=1) == 1) & (directions.max(axis=1) == 1.0)
+    j, others = directions[single].argmax(axis=1), directions[~single]
+    along[single], pulls[single] = points[:, j].T, scores[:, j].T
+    if len(others):
+        along[~single] = others @ points.T
+        pulls[~single] = (others / np.einsum("kd,kd->k", others, others)[:, None]) @ scores.T
+    return along, pulls
 
 
 def merged(along: Floats, pulls: Floats, weights: Pair) -> tuple[Floats, Pair, Floats]:

@@ -8,9 +8,10 @@
 
 A cell, its measurements and its draws are written in one transaction, and each transaction is on disk before the next
 one begins (``synchronous = FULL``). If the process is killed or the power fails, only unfinished cells are lost. The
-transactions are appended to a write-ahead log, which is three to four times as fast as a rollback journal, and are
-moved to the file when the sweep ends. An exclusive SQLite lock prevents access by other processes, and is released when
-the process ends. Because of this lock, the log requires no shared memory, which network drives do not provide.
+transactions are appended to a write-ahead log, whose file name ends in ``-wal``, because this is three to four times as
+fast as a rollback journal. They are moved to the database when the sweep ends, or when its file is next opened. An
+exclusive SQLite lock prevents access by other processes, and is released when the process ends. Because of this lock,
+the log requires no shared memory, which network drives do not provide.
 """
 
 from __future__ import annotations
@@ -197,7 +198,8 @@ class Store:
     def _open(self) -> None:
         execute = self._database.execute
         execute("PRAGMA trusted_schema = OFF")  # the file may come from an untrusted source
-        execute("PRAGMA locking_mode = EXCLUSIVE")  # before the first access to the log
+        if self._writing or self._has_log:
+            execute("PRAGMA locking_mode = EXCLUSIVE")  # before the first access to the log
         if self._writing:
             self._database.executescript(_EXCLUSIVE)
             if not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -217,6 +219,10 @@ class Store:
             self.cells[name] = replace(Cell(dict(json.loads(settings)), *row), warnings=tuple(json.loads(notes)))
         for name, *row in execute("SELECT * FROM measurements ORDER BY rowid"):
             self.cells[name].measures[row[0]] = Measured(*row)
+
+    @property
+    def _has_log(self) -> bool:
+        return self.file is not None and self.file.with_name(f"{self.file.name}-wal").exists()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -240,6 +246,9 @@ class Store:
             if isinstance(error, OSError) or (code in _UNWRITABLE and self._writing):
                 hint = "free disk space, or choose another file. Finished cells are kept"
                 raise OutputError(f"{self.file} cannot be written: {error}; {hint}") from None
+            if self._has_log and code in _UNWRITABLE:
+                hint = "run the sweep again, or open the file with permission to write"
+                raise InputError(f"{self.file} is the file of a sweep that was interrupted; {hint}") from None
             if code == sqlite3.SQLITE_CANTOPEN:
                 raise InputError(f"{self.file} does not exist or cannot be read; run 'steinkit sweep' first") from None
             raise InputError(f"{self.file} is damaged or not a sweep file ({error}); choose another file") from None

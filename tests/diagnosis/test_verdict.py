@@ -441,15 +441,26 @@ def test_constrained_draws_of_a_target_on_the_real_line():
     assert not any("positive" in each for each in found.warnings)
 
 
-@pytest.mark.parametrize("measure", [sk.verdict, sk.estimate_bias])
-def test_evenly_spaced_draws_of_each_chain_represent_a_very_large_sample(measure, monkeypatch):
+def test_evenly_spaced_draws_of_each_chain_represent_a_very_large_sample(monkeypatch):
     """The limit is 5000 numbers. The chains alternate, so every third draw of the sample is not spaced evenly."""
-    monkeypatch.setattr(f"{measure.__module__}.MOST_NUMBERS", 5000)
+    monkeypatch.setattr("steinkit.diagnosis.verdict.MOST_NUMBERS", 5000)
     points, weights = normal(5, (6000, 2)), np.linspace(1.0, 2.0, 6000)
-    sample, target = sk.Sample(points, chain=np.arange(6000) % 3), sk.targets.Normal(0.0, dim=2)
+    own = {"divergent": np.arange(6000) == 1003, "energy": normal(6, 6000)}
+    sample, target = sk.Sample(points, chain=np.arange(6000) % 3, **own), sk.targets.Normal(0.0, dim=2)
     kept = np.concatenate([np.arange(6000)[k::3][::3] for k in range(3)])
-    found, same = measure(sample, target, weights=weights), measure(sample[kept], target, weights=weights[kept])
+    found, same = sk.verdict(sample, target, weights=weights), sk.verdict(sample[kept], target, weights=weights[kept])
     note = "2,001 of 6,000 draws were used, every 3rd of each chain"
     assert set(found.warnings) == {*same.warnings, note}
-    for name in ("mean", "mean_bias"):
-        np.testing.assert_array_equal(*(getattr(getattr(each, "bias", each), name) for each in (found, same)))
+    assert (found.p, found.draws, found.divergent, same.divergent) == (same.p, 6000, 1, 0)
+    np.testing.assert_array_equal(found.bias.mean_bias, same.bias.mean_bias)
+    monkeypatch.setattr("steinkit.diagnosis.verdict.MOST_NUMBERS", 12_000)
+    whole = sk.verdict(sample, target, weights=weights)
+    assert (found.bfmi, found.diagnostics.min_ess) == (whole.bfmi, whole.diagnostics.min_ess)
+
+
+def test_errors_state_the_number_of_a_draw_in_a_very_large_sample(monkeypatch):
+    monkeypatch.setattr("steinkit.diagnosis.verdict.MOST_NUMBERS", 2000)
+    points = normal(7, (3000, 1))
+    points[2400] = 9.0
+    with pytest.raises(sk.InputError, match="2401"):
+        sk.verdict(points, sk.Target(lambda x: np.where(x == 9.0, np.nan, -x), dim=1))

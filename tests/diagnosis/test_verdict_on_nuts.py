@@ -31,4 +31,5 @@ def test_biased_chains_of_nuts_are_rejected():
             wrong[..., 0] = 1.1 * wrong[..., 0] + 0.2
             tried += 1
             rejected += sk.verdict(wrong, scores=-wrong).is_biased
+    assert tried
     assert rejected >= 0.8 * tried

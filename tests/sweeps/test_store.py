@@ -334,6 +334,20 @@ def test_commits_survive_a_power_failure(file):
     assert found == [2, "wal", "exclusive"]  # 2 is FULL
 
 
+def test_an_interrupted_sweep_that_may_not_be_written_is_recognized(file, monkeypatch):
+    """SQLite moves the log to the database before it reads, which requires permission to write."""
+
+    def refuse(*args, **kwargs):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    file.with_name(f"{file.name}-wal").touch()
+    with pytest.raises(InputError, match="was interrupted"):
+        Store(file, writing=False)
+
+
 MODEL = """
 import os
 import time

@@ -26,7 +26,7 @@ from steinkit.draws import Draws
 from steinkit.errors import UsageError, cautious, require_known
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
-from steinkit.scored_sample import MOST_NUMBERS, ScoredSample
+from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
 
 _METHODS = ("auto", "regression", "run")
@@ -127,7 +127,7 @@ def estimate_bias(
     require_known([method], _METHODS, "unknown method", "the methods")
     if method == "run" and (target is None or not target.has_log_density):
         raise UsageError('`method` "run" requires a target with a log density')
-    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds, most=MOST_NUMBERS)
+    prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds)
     brought, left_out = varying(target.functions if target is not None else {}, prepared.points.points)
     functions = {**brought, **as_functions({} if functions is None else functions)}
     return bias_of(prepared, functions=functions, left_out=left_out, method=method, rng=rng)

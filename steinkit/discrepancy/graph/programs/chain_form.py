@@ -256,7 +256,7 @@ class ChainProgram:
         kernels.trace(turned, controls, values[1], slopes[1])
         values[1], slopes[1] = -values[1, ::-1], slopes[1, ::-1].copy()
         shares = np.stack([np.append(np.cumsum(self._gains[:0:-1])[::-1], 0.0), np.cumsum(self._gains)])
-        shares /= shares[0, 0]
+        shares /= shares.sum(axis=0)
         return (shares * values).sum(axis=0), (shares * slopes).sum(axis=0)
 
     @cached_property

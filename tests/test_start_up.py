@@ -59,7 +59,7 @@ def test_imports_of_a_score():
 
 
 DATA = Path(__file__).parents[1] / "examples/data"
-DEAR = ["joblib", "matplotlib", "cvxpy", "networkx", "dask", "pandas", "xarray", "arviz_stats", "scipy.stats"]
+DEAR = ["joblib", "matplotlib", "cvxpy", "networkx", "dask", "pandas", "xarray", "arviz_stats", "scipy.stats", "h5py"]
 
 
 def imported_by(*arguments):

@@ -158,7 +158,7 @@ def _read_one(source: Place, format: str | None, selection: Selection, group: st
 
 def _by_content(data: bytes, chosen: str) -> str:
     """Detect the format from the first bytes, or return the chosen format."""
-    if is_of_sampler(data):
+    if data.startswith(MARK) and is_of_sampler(data):
         return "hdf5"
     if chosen != "csv":
         return chosen

@@ -1,5 +1,6 @@
 """Certificates of the matrix form against the definition of the program in rational arithmetic, without tolerance."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,13 @@ def test_objective_of_a_diffusion_operator():
         high, low = program.objective(j)
         np.testing.assert_array_equal(high, np.concatenate(expected))
         assert not low.any()
+    weights = rng.random(3)
+    program = replace(program, weights=weights)
+    for j in range(2):
+        coefficients = [drift[:, j], covariance[:, j, 0], covariance[:, j, 1]]
+        products = [Fraction(q) * Fraction(a) for column in coefficients for q, a in zip(weights, column, strict=True)]
+        for found, low, exact in zip(*map(fractions, program.objective(j)), products, strict=True):
+            assert abs(found + low - exact) <= abs(exact) * Fraction(1, 2**96)
 
 
 def test_unit_roundoff():

@@ -1,4 +1,4 @@
-"""Check that calls end within `max_seconds`, regardless of what they compute.
+"""Check that all computations end within `max_seconds`.
 
 There are two kinds of calls. The calls in CASES require at least about the time that is allowed. The other calls
 compute all measures for samples with 1000 to a million draws and one to a thousand coordinates. The draws are

@@ -188,7 +188,7 @@ def processor_seconds(process: int) -> float:
 
 
 def half_written(folder: Path) -> str:
-    """Return the first incomplete file, or an empty string if there is none."""
+    """Return the first incomplete file, or an empty string if all files are complete."""
     left = [path for path in folder.rglob("*.tmp") if path.is_file()]
     if left:
         return f"left {left[0].name}"

@@ -24,7 +24,7 @@ from steinkit.text import count, ordinal
 from steinkit.units import Units, UnitsLike
 
 MOST_NUMBERS = 5_000_000
-"""Largest number of draws times parameters in a verdict. The memory used is about thirty times that of the draws."""
+"""Maximum number of draws times parameters in a verdict. The memory used is about thirty times that of the draws."""
 
 _LEAST_SHARE = 1e-100  # smallest weight of a draw, relative to the total weight
 

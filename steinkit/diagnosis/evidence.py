@@ -130,10 +130,10 @@ class VerdictTest(NamedTuple):
     p : callable
         Function that returns the p-value from an `Evidence`, or None if the test is not run.
     is_main : bool
-        True for the tests that require only scores. They reject less often than their shares of the level allow, which
-        compensates for the shares of the other tests.
+        True for the four tests that divide the level among themselves. They reject less often than their shares allow,
+        which compensates for the shares of the other tests.
     uses_score : bool
-        True if the test is valid only if Stein's identity holds, which is not the case if the support has an edge.
+        True if the test assumes Stein's identity, which does not hold if the support has an edge that is not a bound.
     """
 
     name: str
@@ -175,8 +175,10 @@ def shared_level(p_values: Mapping[str, float | None], *, has_edge: bool = False
     taken = sum(test.share for test, _ in made if test.is_main)
 
     def share(test: VerdictTest) -> float:
-        if has_edge:
-            return 1.0 if test.name == "invariance" else test.share * (not test.uses_score)
+        if has_edge and test.name == "invariance":
+            return 1.0
+        if has_edge and test.uses_score:
+            return 0.0
         return test.share / taken if test.is_main else test.share
 
     return tuple(TestResult(test.name, p, share(test)) for test, p in made)

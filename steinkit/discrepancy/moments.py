@@ -175,11 +175,11 @@ class Moments:
     def feature_values(self) -> Iterator[Floats]:
         """Yield the features in the order of `features_of`.
 
-        The blocks have shape (k, n) and share one buffer.
+        The blocks have shape (k, n). The next block may overwrite a block.
         """
-        dim, n = self.centred.shape
-        width = max(2, min(_FEATURES, _VALUES // n))
-        buffer = np.empty((width, n))
+        dim = len(self.centred)
+        buffer = self._block()
+        width = len(buffer)
         yield self._whole(buffer[:2])
         for values_of in (self._locations, self._spreads, self._along_axes):
             for own in blocks(dim, width):
@@ -188,14 +188,19 @@ class Moments:
 
     def pairs(self, first: Integers, second: Integers) -> Iterator[Floats]:
         """Yield the features of pairs of coordinates in blocks."""
-        n = self.centred.shape[1]
-        buffer, other = np.empty((max(2, min(_FEATURES, _VALUES // n)), n)), np.empty(n)
+        buffer = self._block()
+        other = np.empty_like(buffer[0])
         for some in blocks(len(first), len(buffer), "computing moments"):
             for row, i, j in zip(buffer, first[some], second[some], strict=False):
                 np.multiply(self.centred[i], self.drift[j], out=row)
                 np.multiply(self.centred[j], self.drift[i], out=other)
                 row += other
             yield buffer[: some.stop - some.start]
+
+    def _block(self) -> Floats:
+        """Return an array for a block of features."""
+        n = self.centred.shape[1]
+        return np.empty((max(2, min(_FEATURES, _VALUES // n)), n))
 
     def _whole(self, out: Floats) -> Floats:
         """Compute the total spread and the tails."""

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.errors import during
+from steinkit.runtime.deadlines import uninterrupted
 
 _MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
 _LOADING = 1.0  # seconds for importing Numba and loading the machine code of a verdict
@@ -62,8 +63,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
     if int(os.environ.get("NUMBA_DISABLE_JIT", 0)):
         return function
 
-    @cache
-    def compiled() -> Any:
+    def declared() -> Any:
         import numba
 
         declare()
@@ -72,17 +72,23 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
         except RuntimeError:  # Numba found no writable cache folder
             return numba.njit(nogil=True, **options)(function)
 
+    @cache
+    def compiled() -> Any:
+        return uninterrupted(declared)
+
     def is_loaded() -> bool:
         return bool(compiled.cache_info().currsize and compiled().overloads)
 
     @wraps(function)
     def run(*args: Any) -> Any:
-        if _is_small.get() and entry.twin is not None and not is_loaded():
+        if is_loaded():
+            return compiled()(*args)
+        if _is_small.get() and entry.twin is not None:
             if _left["seconds"] >= _MOST_SECONDS - _LOADING or not _is_kept(compiled()):
                 return entry.twin(*args)
-        elif not (is_loaded() or _is_kept(compiled())):
+        elif not _is_kept(compiled()):
             _announce()
-        return compiled()(*args)
+        return uninterrupted(lambda: compiled()(*args))
 
     def overloaded() -> None:
         from numba.extending import overload

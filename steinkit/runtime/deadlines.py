@@ -265,23 +265,31 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()
-    thread, outcome = _start(work)
-    try:
-        wait([outcome], min(left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0), TIMEOUT_MAX))
-    except BaseException as error:  # raised in a signal handler by Ctrl-C or by a user's own timeout
-        interrupted.set()
-        thread.join(_PATIENCE)
-        if isinstance(error, KeyboardInterrupt) and thread.is_alive():
-            raise AbandonedWork from None
-        raise
+    outcome = _awaited(work, interrupted, left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0))
     if not outcome.done():
         interrupted.set()
         raise TimeLimitError(doing)
     return outcome.result()
 
 
-def _start(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
-    """Start a daemon thread, and return the thread and a Future for its result."""
+def uninterrupted(work: Callable[[], Result]) -> Result:
+    """Run a function that an exception from a signal handler must not interrupt.
+
+    If Numba is interrupted while it releases memory, it releases the memory again, which aborts the process. The work
+    therefore runs in another thread, without a deadline, while the main thread waits.
+
+    Raises
+    ------
+    AbandonedWork
+        If the user interrupts and the work has not ended half a second later.
+    BaseException
+        Any error raised by the work.
+    """
+    return work() if current_thread() is not main_thread() else _awaited(work, Event(), math.inf).result()
+
+
+def _awaited(work: Callable[[], Result], interrupted: Event, seconds: float) -> Future[Result]:
+    """Wait for a function that runs in a daemon thread, and return the Future for its result."""
     outcome: Future[Result] = Future()
     context = copy_context()
 
@@ -291,6 +299,13 @@ def _start(work: Callable[[], Result]) -> tuple[Thread, Future[Result]]:
         except BaseException as error:
             outcome.set_exception(error)
 
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    return thread, outcome
+    try:
+        Thread(target=run, daemon=True).start()
+        wait([outcome], min(seconds, TIMEOUT_MAX))
+    except BaseException as error:  # raised in a signal handler by Ctrl-C or by a user's own timeout
+        interrupted.set()
+        wait([outcome], _PATIENCE)
+        if isinstance(error, KeyboardInterrupt) and not outcome.done():
+            raise AbandonedWork from None
+        raise
+    return outcome

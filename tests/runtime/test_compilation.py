@@ -1,5 +1,7 @@
 """Announcement of compilation, and calls of kernels from Python and from kernels."""
 
+import subprocess
+import sys
 from contextvars import Context
 
 import numba
@@ -73,3 +75,28 @@ def test_kernels_call_other_kernels_with_their_own_error_models():
     assert quotient(0.0) == both(0.0) == np.inf
     with pytest.raises(ZeroDivisionError):
         checked_quotient(0.0)
+
+
+INTERRUPT = """
+import signal, sys
+from llvmlite.binding import ffi
+from steinkit.runtime.compilation import kernel
+
+dispose, functions = ffi.lib.LLVMPY_DisposeString, ffi.lib._fntab
+
+def interrupt(string):
+    functions["LLVMPY_DisposeString"] = dispose
+    dispose(string)
+    signal.raise_signal(signal.SIGINT)
+
+functions["LLVMPY_DisposeString"] = interrupt
+try:
+    kernel(eval("lambda x: x + 1"))(1)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_interrupt_while_numba_releases_memory_does_not_abort_the_process():
+    done = subprocess.run([sys.executable, "-c", INTERRUPT], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

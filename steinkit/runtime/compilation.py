@@ -8,9 +8,10 @@ its source file has changed.
 work, and importing Numba and loading machine code would take as long. Inside a `small_work` block, kernels without
 machine code in this process are therefore run as plain Python: the source itself, the source with lists in place of
 arrays, or an equivalent array function, called a twin. The results are bit-for-bit identical because compiled kernels
-neither reorder nor fuse operations. After a total of `_LOADING` seconds of plain Python, as estimated by the callers,
-the process loads the machine code that is stored on disk. After `_MOST_SECONDS`, it compiles kernels. The function
-`compile_from_now_on` ends this mode immediately. Numba is imported when a kernel is loaded or compiled.
+neither reorder nor fuse operations. Once Numba is imported, or after a total of `_LOADING` seconds of plain Python, as
+estimated by the callers, the process loads the machine code that is stored on disk. After `_MOST_SECONDS`, it compiles
+kernels. The function `compile_from_now_on` ends this mode immediately. Numba is imported when a kernel is loaded or
+compiled.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
         if is_loaded():
             return compiled()(*args)
         if _is_small.get() and entry.twin is not None:
-            if _left["seconds"] >= _MOST_SECONDS - _LOADING or not _is_kept(compiled()):
+            costly = "numba" not in sys.modules and _left["seconds"] >= _MOST_SECONDS - _LOADING
+            if costly or not _is_kept(compiled()):
                 return entry.twin(*args)
         elif not _is_kept(compiled()):
             _announce()

@@ -273,10 +273,10 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
 
 
 def uninterrupted(work: Callable[[], Result]) -> Result:
-    """Run a function that an exception from a signal handler must not interrupt.
+    """Run a function in a thread that no signal handler interrupts.
 
-    If Numba is interrupted while it releases memory, it releases the memory again, which aborts the process. The work
-    therefore runs in another thread, without a deadline, while the main thread waits.
+    If Numba is interrupted while it releases memory, it releases the memory again, which aborts the process. The main
+    thread therefore waits while another thread does the work, which has no deadline.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
 
 
 def _awaited(work: Callable[[], Result], interrupted: Event, seconds: float) -> Future[Result]:
-    """Wait for a function that runs in a daemon thread, and return the Future for its result."""
+    """Run a function in a daemon thread, and wait for its Future."""
     outcome: Future[Result] = Future()
     context = copy_context()
 

@@ -8,6 +8,7 @@ solution are kept.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,8 @@ from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
+
+_INTERPRETED = 5e-4  # seconds of plain Python per point in one dimension
 
 
 @cautious
@@ -157,8 +160,9 @@ def graph_stein_discrepancy(
     usual = 1e-6 if sample.dim <= 3 else 1e-3
     settings = Settings(tolerance_of(tolerance, usual), deadlines.deadline(), deadlines.thread_count(n_jobs), progress)
     scored = time.perf_counter()
-    from steinkit.runtime.compilation import announced_compilation
+    from steinkit.runtime.compilation import announced_compilation, small_work
 
+    small = small_work(_INTERPRETED * len(sample) if sample.dim == 1 else math.inf)
     scaled = None if coefficients is None else coefficients.in_units(data.units)
     program = SteinProgram(
         sample.points,
@@ -171,7 +175,7 @@ def graph_stein_discrepancy(
         sample.weights_low,
     )
     answers = None
-    with announced_compilation(), deadlines.stop_signal() as stop:
+    with small, announced_compilation(), deadlines.stop_signal() as stop:
         settings = replace(settings, interrupted=stop)
         try:
             network, stretch = graph_on(sample.points, graph, dilation, settings)

@@ -29,7 +29,7 @@ from steinkit.discrepancy.graph.spanner.bucket_kernels import Boxes, Problem, fi
 from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN, insert_empty_boxes, list_empty_boxes
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths, unjoined
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency
-from steinkit.runtime.compilation import announced_compilation
+from steinkit.runtime.compilation import announced_compilation, small_work
 from steinkit.runtime.deadlines import (
     StopSignal,
     interruptible,
@@ -65,9 +65,10 @@ def span_by_empty_boxes(points: Floats, dilation: float, margin: float, stop: ND
     graph = Adjacency(
         np.cumsum(ends) - ends, np.zeros(n, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size)
     )
-    linked, is_certain = insert_empty_boxes(
-        np.ascontiguousarray(points.T), dilation, slack, graph, pairs, lengths, stop
-    )
+    with small_work(_INTERPRETED * len(pairs)):
+        linked, is_certain = insert_empty_boxes(
+            np.ascontiguousarray(points.T), dilation, slack, graph, pairs, lengths, stop
+        )
     return Graph(n, pairs[linked], lengths[linked]) if is_certain else None
 
 
@@ -80,7 +81,10 @@ def _candidates(points: Floats, stop: NDArray[np.bool_]) -> Integers | None:
     x, y = np.ascontiguousarray(points[rank].T)
     runs = np.sort(np.pad(y, (0, -len(y) % RUN), constant_values=np.inf).reshape(-1, RUN), axis=1).ravel()
     pairs = np.empty((_PAIRS_PER_POINT * len(points), 2), dtype=np.int64)
-    count = list_empty_boxes(x, y, runs, pairs, stop)
+    import numba  # noqa: F401 -- the programs require it too, and machine code on disk is only loaded after the import
+
+    with small_work(_LISTED * len(points)):
+        count = list_empty_boxes(x, y, runs, pairs, stop)
     if count > len(pairs):
         return None
     ends = rank[pairs[:count]].T
@@ -99,6 +103,7 @@ _POINTS_PER_BLOCK = 750  # minimum number of points per part; blocks should cont
 # dilation below t.
 _CLUSTER_RADIUS = 0.4
 _DOING = "building the spanner"
+_LISTED, _INTERPRETED = 5e-5, 2e-5  # seconds of plain Python per point and per pair
 
 
 @within_time

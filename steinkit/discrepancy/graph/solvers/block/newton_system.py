@@ -44,16 +44,17 @@ from steinkit.discrepancy.graph.solvers.base import (
     each_coordinate,
     unsolved,
 )
-from steinkit.discrepancy.graph.solvers.block import elimination_kernels
-from steinkit.discrepancy.graph.solvers.block import rows_kernels as kernels
+from steinkit.discrepancy.graph.solvers.block import cholesky_kernels, elimination_kernels
 from steinkit.discrepancy.graph.solvers.block.cholesky_kernels import Fronts
-from steinkit.discrepancy.graph.solvers.block.rows_kernels import SparseRows
+from steinkit.discrepancy.graph.solvers.block.rows_kernels import assemble, pair_positions
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 
 CORRECTORS = interior_point.Correctors(3, longer_by=0.5, times=2.0, lowest=0.3)
 """Correctors with longer target steps. These steps save 13% of the solves and 4% of the iterations."""
 _ROWS_AT_ONCE = 500_000  # number of rows analyzed between two checks of the deadline (about 0.1 s)
+_ANALYZED, _INTERPRETED = 1e-6, 2.5e-6  # seconds of plain Python per nonzero of a matrix and per product of two entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +214,8 @@ def prepare(program: SteinProgram) -> BlockPlan:
         patterns: list[Pattern] = []
         for j, form in enumerate(forms):
             known = forms.index(form)  # forms are compared by identity
-            patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.n_points))
+            with small_work(_ANALYZED * form.edge_rows[0].nnz if known == j else 0.0):
+                patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.n_points))
         program.known["plan"] = BlockPlan(forms, patterns)
     plan: BlockPlan = program.known["plan"]
     return plan
@@ -223,7 +225,8 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
     """Solve a program for the given coordinates (default: all)."""
     plan = prepare(program)
     tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked_for(program, coordinates)]
-    return each_coordinate(solve_coordinate, tasks, settings)
+    with small_work(_INTERPRETED * sum(len(pattern.positions) for _, pattern in tasks)):
+        return each_coordinate(solve_coordinate, tasks, settings)
 
 
 def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
@@ -268,7 +271,7 @@ def _by_first_column(starts: Integers, columns: Integers, n_columns: int) -> Int
 def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Integers:
     """Return the positions in the factor to which products of two entries are added."""
     parts = [
-        kernels.pair_positions(starts, columns, fronts, some.start, some.stop)
+        pair_positions(starts, columns, fronts, some.start, some.stop)
         for some in blocks(len(starts) - 1, _ROWS_AT_ONCE, "analyzing the rows of the programs")
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
@@ -335,7 +338,7 @@ class BlockSystem:
         values *= np.repeat(inverse, np.diff(pattern.starts))
         self.program, self.pattern, self.inverse_radius = program, pattern, inverse
         self.stop = settings.interrupted.flag
-        self.rows = SparseRows(pattern.starts, pattern.columns, values)
+        self.rows, self._values = sparse.csr_array((values, pattern.columns, pattern.starts), shape=(m, n)), values
         self.objective = np.empty(n)
         self.objective[pattern.place] = program.objective * program.box
         self.scale = float(np.abs(self.objective).max(initial=0.0)) or 1.0
@@ -346,29 +349,30 @@ class BlockSystem:
         front_sizes = fronts.block * (np.diff(fronts.first) + np.diff(fronts.rows_start))
         self.panels, self._stack = np.zeros(symbolic.entries), np.empty(symbolic.stack)
         self._front = np.empty(int(front_sizes.max(initial=0)))
-        self._x, self._activity = np.empty(n), np.empty(m)
 
     def factorise(self, weights: Floats) -> None:
         """Factorize H = B' diag(weights) B."""
         pattern = self.pattern
-        kernels.factorise(
-            self.rows, weights, pattern.positions, pattern.diagonal, pattern.symbolic.fronts, self.panels, self._stack,
-            self.stop,
-        )  # fmt: skip
+        assemble(pattern.starts, self._values, weights, pattern.positions, pattern.diagonal, self.panels)
+        cholesky_kernels.factorise(pattern.symbolic.fronts, self.panels, self._stack, self.stop)
 
     def step(self, force: Floats, change: Floats) -> None:
         """Set `change` to B dx, where H dx = b + B'force."""
-        fronts = self.pattern.symbolic.fronts
-        kernels.newton_step(self.rows, self.objective, force, fronts, self.panels, self._front, self._x, change)
+        m = self.rows.shape[0]
+        x = self.objective + force[m:] + self.rows.T @ force[:m]
+        cholesky_kernels.solve(self.pattern.symbolic.fronts, self.panels, x, self._front)
+        change[:m], change[m:] = np.asarray(self.rows @ x), x
 
     def bounds(self, rows: Floats, multipliers: Floats) -> tuple[float, float]:
-        """Return bounds on the optimum computed from x and the multipliers.
+        """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - A'p|.
 
-        The bounds are in units of `scale`. The last rows are x.
+        The bounds are in units of `scale`. The first multipliers are p, and the last rows are x.
         """
-        x = rows[-len(self._x) :]
-        lower, upper = kernels.bounds(self.rows, self.objective, x, multipliers, self._x, self._activity)
-        return float(lower), float(upper)
+        m = self.rows.shape[0]
+        x, p = rows[m:], multipliers[:m]
+        violation = max(1.0, np.abs(np.asarray(self.rows @ x)).max(initial=0.0), np.abs(x).max())
+        upper = np.abs(p).sum() + np.abs(self.objective - np.asarray(self.rows.T @ p)).sum()
+        return float((self.objective * x).sum() / violation), float(upper)
 
     def unscaled(self, solution: interior_point.Solution) -> tuple[Floats, Floats]:
         """Return the variables y and multipliers p of the program."""

@@ -1,32 +1,14 @@
-"""Compiled kernels that operate on the rows of a Stein program.
+"""Compiled kernels for the Newton matrix of a Stein program.
 
-The kernels compute bounds, the matrix B'WB, and products with B = [A; I]. The matrix A is stored by rows. The columns
-of A and all vectors x follow the elimination ordering of the factorization.
+The matrix is B'WB, where B = [A; I], A contains the rows of the program, and W is diagonal. The columns of A follow the
+elimination ordering of the factorization.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from steinkit.discrepancy.graph.solvers.block import cholesky_kernels
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
-from steinkit.sample import Floats, Integers
-
-_eliminate_all = cholesky_kernels.factorise
-_solve = cholesky_kernels.solve
-
-
-class SparseRows(NamedTuple):
-    """Sparse matrix stored by rows.
-
-    Row i consists of the entries starts[i] to starts[i + 1] - 1 of `columns` and `values`.
-    """
-
-    starts: Integers
-    columns: Integers
-    values: Floats
+from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
 
 
 @array_kernel
@@ -78,75 +60,20 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
     return low - start
 
 
+@always_compiled
 @array_kernel
-def factorise(rows, weights, positions, diagonal, fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
-    """Assemble H = B' diag(weights) B in the panels, and factorize H.
+def assemble(starts, values, weights, positions, diagonal, panels):  # type: ignore[no-untyped-def]
+    """Write the lower triangle of B' diag(weights) B to the panels, where B = [A; I].
 
-    Return the number of replaced pivots. The factorization is abandoned when ``stop[0]`` becomes true.
+    Row i of A consists of the entries starts[i] to starts[i + 1] - 1 of `values`.
     """
-    for i in range(panels.size):
-        panels[i] = 0.0
-    count, m = 0, rows.starts.size - 1
+    panels[:] = 0.0
+    count, m = 0, starts.size - 1
     for row in range(m):
-        for a in range(rows.starts[row], rows.starts[row + 1]):
-            weighted = weights[row] * rows.values[a]
-            for b in range(rows.starts[row], a + 1):
-                panels[positions[count]] += weighted * rows.values[b]
+        for a in range(starts[row], starts[row + 1]):
+            weighted = weights[row] * values[a]
+            for b in range(starts[row], a + 1):
+                panels[positions[count]] += weighted * values[b]
                 count += 1
     for column in range(diagonal.size):
         panels[diagonal[column]] += weights[m + column]
-    return _eliminate_all(fronts, panels, stack, stop)
-
-
-@array_kernel
-def newton_step(rows, objective, force, fronts, panels, local, x, change):  # type: ignore[no-untyped-def]
-    """Solve H x = b + B'force and set change = B x."""
-    m = rows.starts.size - 1
-    for column in range(x.size):
-        x[column] = objective[column] + force[m + column]
-    _add_transposed(rows.starts, rows.columns, rows.values, force, x)
-    _solve(fronts, panels, x, local)
-    _multiply(rows.starts, rows.columns, rows.values, x, change)
-    for column in range(x.size):
-        change[m + column] = x[column]
-
-
-@array_kernel
-def bounds(rows, objective, x, multipliers, combined, activity):  # type: ignore[no-untyped-def]
-    """Return the bounds b'x / max(1, |B x|) and 1'|p| + 1'|b - B'p|.
-
-    The array p contains the multipliers. The work arrays are `combined` of shape (N,) and `activity` of shape (m,).
-    """
-    value, violation = 0.0, 1.0
-    for column in range(x.size):
-        value += objective[column] * x[column]
-        violation = max(violation, abs(x[column]))
-    upper = 0.0
-    _multiply(rows.starts, rows.columns, rows.values, x, activity)
-    for row in range(activity.size):
-        violation = max(violation, abs(activity[row]))
-        upper += abs(multipliers[row])
-    combined[:] = 0.0
-    _add_transposed(rows.starts, rows.columns, rows.values, multipliers, combined)
-    for column in range(x.size):
-        upper += abs(objective[column] - combined[column])
-    return value / violation, upper
-
-
-@inner_array_kernel
-def _multiply(starts, columns, values, x, product):  # type: ignore[no-untyped-def]
-    """Set the first m entries of a product to A x."""
-    for row in range(starts.size - 1):
-        value = 0.0
-        for k in range(starts[row], starts[row + 1]):
-            value += values[k] * x[columns[k]]
-        product[row] = value
-
-
-@inner_array_kernel
-def _add_transposed(starts, columns, values, force, x):  # type: ignore[no-untyped-def]
-    """Add A'force to x, using the first m entries of the force."""
-    for row in range(starts.size - 1):
-        weight = force[row]
-        for k in range(starts[row], starts[row + 1]):
-            x[columns[k]] += values[k] * weight

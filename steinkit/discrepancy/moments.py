@@ -172,19 +172,20 @@ class Moments:
             points[:, place] -= centres[used][:, None]
         return cls(points, drift, spread, loadings, variances, pieces)
 
-    def feature_values(self) -> Iterator[Floats]:
+    def feature_values(self, with_pairs: bool = True) -> Iterator[Floats]:
         """Yield the features in the order of `features_of`.
 
-        The blocks have shape (k, n). The next block may overwrite a block.
+        The features of pairs of coordinates come last and can be omitted. The blocks have shape (k, n). The next block
+        may overwrite a block.
         """
         dim = len(self.centred)
         buffer = self._block()
-        width = len(buffer)
         yield self._whole(buffer[:2])
         for values_of in (self._locations, self._spreads, self._along_axes):
-            for own in blocks(dim, width):
+            for own in blocks(dim, self.width):
                 yield values_of(own, buffer[: own.stop - own.start])
-        yield from self.pairs(*np.triu_indices(dim, 1))
+        if with_pairs:
+            yield from self.pairs(*np.triu_indices(dim, 1))
 
     def pairs(self, first: Integers, second: Integers) -> Iterator[Floats]:
         """Yield the features of pairs of coordinates in blocks."""
@@ -197,10 +198,35 @@ class Moments:
                 row += other
             yield buffer[: some.stop - some.start]
 
+    def pair_statistics(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
+        """Compute the means of the features of pairs by matrix products.
+
+        The second array contains the variances of the means of independent draws. Their rounding errors are relative to
+        the third array.
+        """
+        dim, n = self.centred.shape
+        scaled, shares = np.full(n, 1.0 / (n - 1) / n), draws.shares
+        if draws.is_weighted:
+            scaled = shares**2
+        sums = np.zeros((4, dim, dim))
+        for rows in blocks(n, max(1, _VALUES // dim), "computing moments"):
+            c, b = self.centred[:, rows], self.drift[:, rows]
+            factors = (c, b, shares), (c, b, scaled), (c * c, b * b, scaled), (c * b, c * b, scaled)
+            for total, (x, y, weights) in zip(sums, factors, strict=True):
+                total += (x * weights[rows]) @ y.T
+        first, second = np.triu_indices(dim, 1)
+        mean, linear, square, cross = sums[:, first, second] + sums[:, second, first]
+        square += cross
+        return mean, square - mean * (2.0 * linear - mean * scaled.sum()), square
+
+    @property
+    def width(self) -> int:
+        """Maximum number of features in a block."""
+        return max(2, min(_FEATURES, _VALUES // len(self.centred[0])))
+
     def _block(self) -> Floats:
         """Return an array for a block of features."""
-        n = self.centred.shape[1]
-        return np.empty((max(2, min(_FEATURES, _VALUES // n)), n))
+        return np.empty((self.width, self.centred.shape[1]))
 
     def _whole(self, out: Floats) -> Floats:
         """Compute the total spread and the tails."""
@@ -263,6 +289,7 @@ _MEANING = (
     "incorrect mode weights, or modes that no draw visited."
 )
 _ROWS = 1 << 13  # number of draws that are standardized at a time
+_CANCELLED = 1e-4  # fraction of a square below which a variance is computed from deviations
 _ROUNDING = 1e-12  # variation of a feature relative to its mean that may be a rounding error
 
 
@@ -666,38 +693,53 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
     """
     mean, error, skewness, times = [], [], np.zeros(len(skewed)), []
     dim, done = len(moments.centred), 0
-    pairs, own = dim * (dim - 1) // 2, len(skewed) - dim * (dim - 1) // 2
+    many = dim * (dim - 1) // 2 > _MOST_TIMED
     with (
         np.errstate(over="ignore", invalid="ignore"),  # an overflow raises an error
         progress_bar("moments", len(skewed)) as bar,
     ):
-        for values in moments.feature_values():
+        for values in moments.feature_values(with_pairs=not many):
             require_time("computing moments")
-            centre = values @ draws.shares
-            values -= centre[:, None]
-            rounding = _ROUNDING * np.abs(centre)
-            if draws.is_weighted:
-                variance = (values**2) @ draws.shares**2
-            else:
-                variance = np.einsum("kn,kn->k", values, values) / (len(draws.shares) - 1) / len(draws.shares)
-            still = np.flatnonzero(~(variance > rounding**2))
-            still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
-            values[still], variance[still] = 0.0, 0.0  # the feature is constant
-            if done < own or pairs <= _MOST_TIMED:
-                times.append(draws.autocorrelation_times(values))
+            centre, variance = _centred(values, draws)
+            times.append(draws.autocorrelation_times(values))
             mean.append(centre)
-            error.append(np.maximum(np.sqrt(variance), rounding))
+            error.append(np.maximum(np.sqrt(variance), _ROUNDING * np.abs(centre)))
             rows = np.flatnonzero(skewed[done : done + len(values)])
             skewness[done + rows] = _skewness(values[rows], draws, variance[rows])
             done += len(values)
             bar.update(len(values))
-        centres, errors = np.concatenate(mean), np.concatenate(error)
-        if pairs > _MOST_TIMED:
-            times.append(_times_of_pairs(moments, draws, centres[own:], errors[own:]))
-    found = centres, errors, skewness, np.concatenate(times)
+        if many:
+            centre, variance, square = moments.pair_statistics(draws)
+            inexact = np.flatnonzero(~(variance > _CANCELLED * square))
+            pairs = moments.pairs(*(each[inexact] for each in np.triu_indices(dim, 1)))
+            for some, values in zip(blocks(len(inexact), moments.width), pairs, strict=True):
+                centre[inexact[some]], variance[inexact[some]] = _centred(values, draws)
+            mean.append(centre)
+            error.append(np.maximum(np.sqrt(variance), _ROUNDING * np.abs(centre)))
+            times.append(_times_of_pairs(moments, draws, mean[-1], error[-1]))
+    found = np.concatenate(mean), np.concatenate(error), skewness, np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)
     return found
+
+
+def _centred(values: Floats, draws: Draws) -> tuple[Floats, Floats]:
+    """Center features in place, and return their means and variances.
+
+    The variances are those of the means of independent draws. Features that are constant up to rounding errors become
+    zero.
+    """
+    centre = values @ draws.shares
+    values -= centre[:, None]
+    rounding = _ROUNDING * np.abs(centre)
+    if draws.is_weighted:
+        variance = (values**2) @ draws.shares**2
+    else:
+        variance = np.einsum("kn,kn->k", values, values) / (len(draws.shares) - 1) / len(draws.shares)
+    still = np.flatnonzero(~(variance > rounding**2))
+    still = still[np.abs(values[still]).max(axis=1, initial=0.0) <= rounding[still]]
+    values[still], variance[still] = 0.0, 0.0
+    return centre, variance
 
 
 def _times_of_pairs(moments: Moments, draws: Draws, mean: Floats, error: Floats) -> Floats:

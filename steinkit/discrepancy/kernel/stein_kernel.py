@@ -29,6 +29,7 @@ from steinkit.scored_sample import ScoredSample
 
 _STRIPES = 16  # this number is fixed because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
+_MANY_COORDINATES = 32  # minimum dimension for matrix products
 _TERMS_PER_CALL = 20_000_000  # number of pair coordinates per step; a step takes about 0.1 s
 
 
@@ -74,6 +75,25 @@ class SteinKernel:
         values = np.empty((len(which), len(self))) if out is None else out
         fill_rows, _ = self._kernels
         fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
+        return values
+
+    def rough_rows(self, which: Integers, start: int = 0) -> Floats:
+        """Compute rows, using matrix products in many dimensions.
+
+        The products are several times faster than `rows`, but their rounding errors are relative to |x|^2 + |y|^2
+        instead of |x - y|^2.
+        """
+        if len(self.covariance) or len(self.points) < _MANY_COORDINATES:
+            return self.rows(which, start)
+        x, b = self.points - self.points.mean(axis=1, keepdims=True), self.drift
+        squares, own = np.einsum("kn,kn->n", x, x), np.einsum("kn,kn->n", x, b)
+        rows = np.vstack([x[:, which].T, b[:, which].T])
+        (xx, bx), (xb, bb) = (np.split(rows @ each[:, start:], 2) for each in (x, b))
+        squared = np.maximum(squares[which, None] + squares[start:] - 2.0 * xx, 0.0)
+        slope = xb + bx - own[which, None] - own[start:]
+        phi, first, bend = self.base.radial(squared, 4.0 * squared, *self.base.parameters())
+        values = np.empty((len(which), len(self)))
+        values[:, start:] = 2.0 * first * (slope - len(x)) - bend + phi * bb
         return values
 
     def diagonal(self) -> Floats:

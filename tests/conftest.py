@@ -1,7 +1,5 @@
 """Shared fixtures: the command line run in this process, and small samples in files."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

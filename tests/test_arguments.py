@@ -1,7 +1,5 @@
 """Wrong types for every argument of every public function raise an error of steinkit."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Escapes for control and invisible characters."""
 
-from __future__ import annotations
-
 import pytest
 
 import steinkit as sk

@@ -4,8 +4,6 @@ BridgeStan downloads sources to compile Stan and is therefore not used here. The
 that of a compiled Stan program: array after array, matrices by columns.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special

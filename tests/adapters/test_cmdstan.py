@@ -1,7 +1,5 @@
 """Files in CmdStan's format for a model with known score: mu ~ N(1, 2^2), tau ~ Exponential(1), u = log tau."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A substitute with the chain layout documented by emcee; if emcee is installed, it is tested as well."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ The lines follow httpstan's writers; tau > 0 and an array of two vectors of two 
 exponential, so that the score in logarithms is 1 - exp(x).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from types import ModuleType, SimpleNamespace

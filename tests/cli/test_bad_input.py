@@ -1,7 +1,5 @@
 """Mistakes of a user: each has an exit code and an error that names the value, without a traceback."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

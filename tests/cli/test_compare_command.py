@@ -1,7 +1,5 @@
 """``steinkit compare``: ranks, failures, JSON, figures and exit codes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

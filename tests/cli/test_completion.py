@@ -1,7 +1,5 @@
 """Completion of commands, options, targets, samplers and measures."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``steinkit curve``: sizes, replicates, JSON, figures and exit codes."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``steinkit design``: numbers of the Python functions as JSON and text."""
 
-from __future__ import annotations
-
 import pytest
 
 import steinkit as sk

@@ -1,7 +1,5 @@
 """Help: one screen per command, options in groups with their defaults, and the exit codes."""
 
-from __future__ import annotations
-
 import click
 import cloup
 import pytest

@@ -1,7 +1,5 @@
 """Control-C during work, imports and callbacks of C code."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """The suggested next command, on standard error and without JSON."""
 
-from __future__ import annotations
-
 import shlex
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``steinkit repair``: weights, moved draws, and samples that cannot be corrected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``steinkit report``: pages of results."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

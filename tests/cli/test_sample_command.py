@@ -1,7 +1,5 @@
 """``steinkit sample`` and ``steinkit samplers``."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess

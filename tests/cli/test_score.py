@@ -1,7 +1,5 @@
 """``steinkit score``: output, files, figures and exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

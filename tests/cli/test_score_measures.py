@@ -1,7 +1,5 @@
 """``steinkit score --measure``: several measures of one sample."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

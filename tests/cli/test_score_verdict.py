@@ -1,7 +1,5 @@
 """``steinkit score``: its verdict and exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 

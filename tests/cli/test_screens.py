@@ -1,7 +1,5 @@
 """Names from files, options and code of the user are escaped on a terminal."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """``steinkit targets``, the version, and wrong usage."""
 
-from __future__ import annotations
-
 from steinkit import __version__
 from steinkit.targets.registry import target_table
 

@@ -1,7 +1,5 @@
 """Output is wrapped on a terminal only."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import struct

@@ -1,7 +1,5 @@
 """``steinkit thin``: selected draws, units and mistakes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

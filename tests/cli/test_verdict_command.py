@@ -1,7 +1,5 @@
 """``steinkit verdict``: text, JSON and exit codes for one or several files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fixtures for the tests of sample files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

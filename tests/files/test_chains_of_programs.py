@@ -5,8 +5,6 @@ run has two parameters with a normal likelihood and few draws, so the files are 
 layout that the documentation of each program describes.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Formats, paths and streams of `read_sample` and `write_sample`."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

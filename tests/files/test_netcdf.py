@@ -1,7 +1,5 @@
 """NetCDF files and Zarr folders, written by xarray, ArviZ and steinkit."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

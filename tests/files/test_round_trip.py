@@ -1,7 +1,5 @@
 """Every format recovers all parts of a sample bit for bit."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

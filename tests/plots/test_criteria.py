@@ -1,7 +1,5 @@
 """Figures of the settings of a sweep by each criterion, with the selected ones."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of a graph Stein discrepancy: positions, marks, labels and legends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Results for report pages: a sweep, a tuning, a comparison and curves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.page_checks import HOSTILE

@@ -1,7 +1,5 @@
 """Pages in a browser: wide and narrow windows, light and dark, print, and keyboard."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Report pages: valid HTML without external resources, escaped text, order, contrast, reproducibility."""
 
-from __future__ import annotations
-
 import base64
 import re
 import shutil

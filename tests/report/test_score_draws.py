@@ -1,7 +1,5 @@
 """Figures of a score on its page are drawn from the stored result, without new computations."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

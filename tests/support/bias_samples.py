@@ -1,7 +1,5 @@
 """Draws for the estimates of bias, some with known groups or biases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import steinkit as sk

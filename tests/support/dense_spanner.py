@@ -1,7 +1,5 @@
 """The greedy spanner by brute force, from its definition."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 

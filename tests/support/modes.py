@@ -1,7 +1,5 @@
 """Mixtures with known mode weights, and draws with other weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@
 The exit code is that of pytest. `mutation.toml` names this program as its test command; see CONTRIBUTING.md.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Checks of pages: balanced tags, unique names and valid references."""
 
-from __future__ import annotations
-
 import unicodedata
 from html.parser import HTMLParser
 from itertools import pairwise

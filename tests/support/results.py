@@ -1,7 +1,5 @@
 """Results of measures with given numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

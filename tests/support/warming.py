@@ -5,8 +5,6 @@ Workers of pytest-xdist start at the same time and would all compile the kernels
     python tests/support/warming.py 0        one half; 1 the other
 """
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

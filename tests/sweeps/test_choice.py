@@ -1,7 +1,5 @@
 """The choice of a setting, its interval, and the settings that cannot be distinguished from it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

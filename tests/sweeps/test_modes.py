@@ -1,7 +1,5 @@
 """The verdict on the draws of a sweep's best setting, and the modes that they missed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

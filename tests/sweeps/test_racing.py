@@ -1,7 +1,5 @@
 """Successive elimination and halving: cells that run, dropped settings, and the winner."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

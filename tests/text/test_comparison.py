@@ -1,7 +1,5 @@
 """Text of comparisons with known values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

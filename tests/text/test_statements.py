@@ -1,7 +1,5 @@
 """Statements become paragraphs, and questions with answers."""
 
-from __future__ import annotations
-
 import pytest
 from support.results import reference
 

@@ -41,8 +41,7 @@ def test_effective_size_depends_on_the_order():
 
 def test_r_hat_of_separate_chains():
     """The normal scores have means of -+sqrt(2/pi) and variances of 1 - 2/pi."""
-    rng = np.random.default_rng(5)
-    chains = rng.standard_normal((2, 20000)) + np.array([[0.0], [100.0]])
+    chains = np.random.default_rng(5).standard_normal((2, 20000)) + np.array([[0.0], [100.0]])
     # four half chains, whose means have variance 4/3 of 2/pi
     exact = math.sqrt(1 + 4 / 3 * (2 / math.pi) / (1 - 2 / math.pi))
     assert chain_diagnostics(chains[:, :, None]).r_hat[0] == pytest.approx(exact, rel=0.01)
@@ -76,8 +75,7 @@ def test_repeated_draw_numbers_are_not_used():
 
 
 def test_chains_are_cut_to_the_shortest():
-    rng = np.random.default_rng(8)
-    values = rng.standard_normal(250)
+    values = np.random.default_rng(8).standard_normal(250)
     uneven = chain_diagnostics(sk.Sample(values, chain=np.repeat([7, 3], [150, 100])))
     even = chain_diagnostics(np.stack([values[150:], values[:100]])[:, :, None])
     assert (uneven.n_chains, uneven.n_draws) == (2, 100)

@@ -142,14 +142,12 @@ class TestCompare:
         assert found.warnings[0].startswith("twice: 200 of 400 draws repeat an earlier draw")
 
     def test_stored_scores_need_no_target(self, points):
-        stored = sk.Sample(points, scores=-points)
-        found = compare({"stored": stored, "none": points})
+        found = compare({"stored": sk.Sample(points, scores=-points), "none": points})
         assert found.rank("stored", "graph") == 1
         assert "scores=" in str(found.samples[1].errors["graph"])
 
     def test_the_table_has_the_worst_coordinate(self):
-        rng = np.random.default_rng(2)
-        draws = rng.standard_normal((30, 7))
+        draws = np.random.default_rng(2).standard_normal((30, 7))
         draws[:, 4] += 3.0
         found = compare({"a": draws}, sk.targets.Normal(dim=7), tolerance=0.05)
         assert found.table("sliced").rows[0][-1].startswith("x5 ")
@@ -162,8 +160,7 @@ class TestUnits:
     """All samples have one scale: in its own units, a sample that is too wide would score lower."""
 
     def test_are_those_of_a_target_with_a_sampler(self):
-        target = sk.targets.Normal([0.0], covariance=400.0)
-        found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, target)
+        found = compare({"a": 20.0 * LINE, "b": 10.0 * LINE}, sk.targets.Normal([0.0], covariance=400.0))
         assert found.units.kind == "reference"
         assert found.units.scale == pytest.approx([20.0], rel=0.03)  # the standard error for 10,000 draws is .007
         assert found.to_dict()["units"] == {"kind": "reference", "scale": {"x1": found.units.scale[0]}}
@@ -178,8 +175,7 @@ class TestUnits:
 
     def test_are_not_those_of_constant_draws(self):
         target = sk.Target(score=lambda x: -x, dim=1)
-        found = compare({"still": np.zeros(20), "moving": LINE}, target)
-        assert found.units.scale == pytest.approx([LINE.std()])
+        assert compare({"still": np.zeros(20), "moving": LINE}, target).units.scale == pytest.approx([LINE.std()])
         with pytest.warns(sk.SteinkitWarning, match="x1"):
             raw = compare({"still": np.zeros(20)}, target, verdict=False)
         assert raw.units.kind == "raw"
@@ -254,6 +250,5 @@ class TestVerdicts:
     def test_use_the_bounds_of_the_settings(self):
         x = np.abs(np.random.default_rng(5).standard_normal((800, 1)))
         half = sk.Target(score=lambda x: -x)
-        exact = compare({"a": x}, half, measures="ksd", bounds=(0.0, np.inf)).samples[0].verdict
-        assert not exact.is_biased
+        assert not compare({"a": x}, half, measures="ksd", bounds=(0.0, np.inf)).samples[0].verdict.is_biased
         assert compare({"a": x}, half, measures="ksd").samples[0].verdict.is_biased

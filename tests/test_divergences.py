@@ -171,7 +171,6 @@ def test_divergences_of_the_centered_eight_schools_are_read():
     assert (bfmi(sample.energy, split_chains(sample)[0]) < 0.4).all()
     standing_out = touched_by_divergences(sample.points, sample.divergent)
     assert [name for name, each in zip(sample.names, standing_out, strict=True) if each] == ["tau"]
-    xarray = pytest.importorskip("xarray")
-    memory = sk.as_sample(xarray.open_datatree(EIGHT, engine="h5netcdf"))
+    memory = sk.as_sample(pytest.importorskip("xarray").open_datatree(EIGHT, engine="h5netcdf"))
     np.testing.assert_array_equal(memory.divergent, sample.divergent)
     np.testing.assert_array_equal(memory.energy, sample.energy)

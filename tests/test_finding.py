@@ -20,8 +20,7 @@ def test_evidence(source, kind, evidence):
 
 
 def test_in_json_an_unknown_size_is_null():
-    found = Finding(Kind.SHAPE, ("a", "b"), "wrong", 5.0, math.nan, "sliced").to_dict()
-    assert found == {
+    assert Finding(Kind.SHAPE, ("a", "b"), "wrong", 5.0, math.nan, "sliced").to_dict() == {
         "kind": "shape",
         "parameters": ["a", "b"],
         "direction": "wrong",

@@ -61,8 +61,7 @@ def test_probabilities_sum_to_one_even_for_huge_weights():
 
 
 def test_distinct_merges_equal_draws_in_order_of_appearance():
-    sample = sk.Sample([[2.0], [1.0], [2.0], [0.0], [-0.0], [1.0]], weights=[1, 2, 3, 4, 5, 0])
-    points = sample.distinct()
+    points = sk.Sample([[2.0], [1.0], [2.0], [0.0], [-0.0], [1.0]], weights=[1, 2, 3, 4, 5, 0]).distinct()
     np.testing.assert_array_equal(points.points[:, 0], [2.0, 1.0, 0.0])
     np.testing.assert_allclose(points.weights, np.array([4, 2, 9]) / 15)
     np.testing.assert_array_equal(points.counts, [2, 1, 2])
@@ -104,8 +103,7 @@ def test_select_reorders_points_and_scores():
 @pytest.mark.parametrize("what", ["weights", "cost", "chain"])
 def test_columns_of_chains_must_be_laid_out_like_the_points(what):
     points, column = np.zeros((2, 3, 1)), np.arange(1.0, 7.0)
-    laid_out = sk.Sample(points, **{what: column.reshape(2, 3)})
-    np.testing.assert_array_equal(getattr(laid_out, what), column)
+    np.testing.assert_array_equal(getattr(sk.Sample(points, **{what: column.reshape(2, 3)}), what), column)
     with pytest.raises(sk.InputError, match=rf"{what} must contain one number per draw"):
         sk.Sample(points, **{what: column.reshape(3, 2)})
 
@@ -118,8 +116,7 @@ def test_scores_of_chains_must_be_laid_out_like_the_points():
 
 
 def test_a_data_frame_names_the_coordinates():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
+    frame = pytest.importorskip("pandas").DataFrame({"b": [1.0, 2.0], "a": [3.0, 4.0]})
     assert as_sample(frame).names == ("b", "a")
     target = sk.Target(lambda x: -x * [1.0, 4.0], names=("a", "b"))
     expected = sk.graph_stein_discrepancy(np.array([[3.0, 1.0], [4.0, 2.0]]), target)
@@ -202,8 +199,7 @@ def test_weights_of_a_million_repeats_are_exact():
 
 
 def test_weights_of_joined_points_add_up():
-    rng = np.random.default_rng(0)
-    scored = ScoredSample.of(np.arange(9.0), scores=np.arange(9.0), weights=rng.random(9))
+    scored = ScoredSample.of(np.arange(9.0), scores=np.arange(9.0), weights=np.random.default_rng(0).random(9))
     found, joined = scored.points, scored._joined(np.array([0, 1, 2]), np.arange(9) % 3).points
     for k in range(3):
         exact = sum(map(Fraction, [*found.weights[k::3], *found.weights_low[k::3]]))

@@ -102,8 +102,7 @@ def test_verdict_keeps_the_time_limit_and_the_functions_of_the_posterior():
 
 
 def test_verdict_uses_the_names_of_the_posterior(draws):
-    rng = np.random.default_rng(1)
-    x = np.column_stack([np.ones(4000), rng.standard_normal((4000, 2))])
+    x = np.column_stack([np.ones(4000), np.random.default_rng(1).standard_normal((4000, 2))])
     named = sk.targets.LogisticRegression(x, np.arange(4000) % 2, names=["a", "b", "c"])
     assert sk.verdict(0.1 * draws, named, score_batch=20).names == ("a", "b", "c")
     turned = sk.Sample(draws, names=["b", "a", "c"])

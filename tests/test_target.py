@@ -103,8 +103,7 @@ def test_check_does_not_compare_inaccurate_derivatives(constant):
 
 
 def test_check_counts_points_on_a_bound_as_undecided():
-    target = Gamma(1.0, 2.0)
-    outcome = target.check([0.0, 0.5, 1.0])
+    outcome = Gamma(1.0, 2.0).check([0.0, 0.5, 1.0])
     assert (outcome.compared, outcome.undecided) == (2, 1)
 
 

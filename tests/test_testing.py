@@ -140,8 +140,7 @@ def test_every_target_has_a_seed_of_its_own_and_results_repeat():
 
 
 def test_own_targets():
-    target = sk.targets.Normal([3.0])
-    own = {"mine": StandardTarget(target, np.array([3.0]), np.array([3.0]), np.array([1.0]))}
+    own = {"mine": StandardTarget(sk.targets.Normal([3.0]), np.array([3.0]), np.array([3.0]), np.array([1.0]))}
     found = check_sampler(lambda target, start, seed: start + stats.norm.rvs(size=(500, 1), random_state=seed), own)
     assert found.passed
     assert found.checked[0].name == "mine"

@@ -82,8 +82,7 @@ def test_samplers_are_seen_inside_the_package():
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
     command = ["git", "-C", str(ROOT), "ls-files", "--stage", "steinkit/samplers"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert listed.startswith("120000 ")
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("120000 ")
     content = ["git", "-C", str(ROOT), "show", ":steinkit/samplers"]
     assert subprocess.run(content, capture_output=True, text=True, check=True).stdout == "../samplers"
 

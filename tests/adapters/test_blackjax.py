@@ -139,8 +139,7 @@ def test_without_jax_the_error_names_the_command(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:blackjax.*")
 def test_a_run_of_blackjax_itself():
-    blackjax = pytest.importorskip("blackjax")
-    sampler = blackjax.nuts(logdensity, step_size=0.7, inverse_mass_matrix=jnp.ones(4))
+    sampler = pytest.importorskip("blackjax").nuts(logdensity, step_size=0.7, inverse_mass_matrix=jnp.ones(4))
     start = sampler.init({"mu": jnp.array(1.0), "theta": EFFECTS / 4.0})
     keys = jax.random.split(jax.random.key(1), 600)
     _, run = jax.lax.scan(lambda state, key: (sampler.step(key, state)[0],) * 2, start, keys)

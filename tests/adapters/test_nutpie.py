@@ -107,8 +107,7 @@ def test_unknown_names_of_nutpie_are_kept():
         )
     )
     tree["posterior"] = tree["posterior"].to_dataset().drop_vars("tau_log__")
-    names = sk.from_nutpie(tree)[1].names
-    assert names[0::2] == ("theta.1", "theta.2")
+    assert sk.from_nutpie(tree)[1].names[0::2] == ("theta.1", "theta.2")
 
 
 @pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")

@@ -201,8 +201,7 @@ def test_cholesky_factor_of_a_covariance():
     with pm.Model() as model:
         chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.Exponential.dist(0.5))
         pm.MvNormal("y", np.zeros(2), chol=chol, observed=values)
-    rng = np.random.default_rng(5)
-    u = rng.normal(0.0, 0.4, (40, 3))
+    u = np.random.default_rng(5).normal(0.0, 0.4, (40, 3))
     packed = np.column_stack([np.exp(u[:, 0]), u[:, 1], np.exp(u[:, 2])])
     target, sample = sk.from_pymc(model, {"chol": packed[None]})
     assert sample.names == ("cholesky chol[0]", "cholesky chol[1]", "cholesky chol[2]")
@@ -260,8 +259,7 @@ def test_current_data_potentials_and_custom_densities():
     model_of_two = pymc_model(model).target
     with model:
         pm.set_data({"y": [1.0, 2.0, 6.0]})
-    rng = np.random.default_rng(8)
-    mu, x = rng.normal(size=(2, 30))
+    mu, x = np.random.default_rng(8).normal(size=(2, 30))
     target, sample = sk.from_pymc(model, {"x": x[None], "mu": mu[None]})
     both = np.column_stack([x - mu - 4.0 * mu**3, mu - x])
     for each, total, n in ((target, 9.0, 3), (model_of_two, 3.0, 2)):
@@ -303,8 +301,7 @@ def raw_between_parameters():
 
 
 def of_named_dimensions():
-    pmd = pytest.importorskip("pymc.dims")
-    pmd.Normal("x")
+    pytest.importorskip("pymc.dims").Normal("x")
 
 
 def single_precision():

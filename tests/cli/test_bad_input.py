@@ -334,7 +334,6 @@ class TestOutputs:
 
 
 def test_no_certified_answer_has_code_4_and_the_bracket(refused_file):
-    arguments = (*_NORMAL, "--solver", "block", "--max-seconds", "1e-9")
-    error = refused_file(*_GOOD, arguments=arguments, code=4)
+    error = refused_file(*_GOOD, arguments=(*_NORMAL, "--solver", "block", "--max-seconds", "1e-9"), code=4)
     lower, upper = map(float, re.search(r"lies in \[(\S+), (\S+?)\]", error).groups())
     assert lower < 0.9 * upper

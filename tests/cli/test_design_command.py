@@ -38,8 +38,7 @@ def test_worst_case_design(steinkit):
 def test_average_design_after_a_trial_run(steinkit):
     arguments = ("design", "--target-error", "0.02", *TRIAL, "--batch-size", "100", "--alpha", "0.5")
     document = steinkit(*arguments, "--json").document
-    posterior = sk.targets.GaussianMean.simulate(1000)
-    trial = trial_run(posterior, proposal=RandomWalk(0.05), draws=40, seed=3)
+    trial = trial_run(sk.targets.GaussianMean.simulate(1000), proposal=RandomWalk(0.05), draws=40, seed=3)
     wanted = average_design(trial, 0.02, batch_sizes=[100], alphas=[0.5])
     assert document["epsilon"] == wanted.epsilon
     assert document["data_use"] == wanted.data_use

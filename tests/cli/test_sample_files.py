@@ -13,8 +13,7 @@ SCORE = ("score", "--target", "normal", "--no-verdict", "--reference", "0", "--m
 
 @pytest.fixture
 def chains(tmp_path):
-    rng = np.random.default_rng(5)
-    draws = rng.standard_normal((3, 40, 2))
+    draws = np.random.default_rng(5).standard_normal((3, 40, 2))
     for k in range(3):
         sk.write_sample(sk.Sample(draws[k], names=("theta[a]", "theta[b]")), tmp_path / f"fit-{k + 1}.csv")
     return draws
@@ -33,8 +32,7 @@ def test_files_as_chains(steinkit, chains, tmp_path):
     wanted = sk.chain_diagnostics(sk.Sample(chains)).bulk_ess.min()
     assert together["results"][0]["value"] == pytest.approx(wanted, rel=1e-12)
     assert document(steinkit(*SCORE, str(tmp_path / "fit-*.csv")))["results"] == together["results"]
-    text = steinkit(*SCORE[:-1], *files).out
-    assert text.startswith(f"{files[0]} and 2 more chains against target normal")
+    assert steinkit(*SCORE[:-1], *files).out.startswith(f"{files[0]} and 2 more chains against target normal")
     assert "fit-1.csv twice" in steinkit(*SCORE, files[0], files[0]).err
 
 

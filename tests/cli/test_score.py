@@ -120,8 +120,7 @@ class TestFiles:
 
     def test_plot_with_names_that_resemble_formulas(self, steinkit, folder, write_csv, draws):
         name = write_csv(r"$\frac{$,cost_$", draws, name="$_$.csv")
-        outcome = steinkit("score", name, *_NORMAL, "--plot", "where.PNG")
-        assert outcome.code == 0
+        assert steinkit("score", name, *_NORMAL, "--plot", "where.PNG").code == 0
         assert (folder / "where.PNG").read_bytes().startswith(_SIGNATURES["png"])
 
 

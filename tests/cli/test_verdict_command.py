@@ -115,8 +115,7 @@ def test_score_batch(steinkit, write_csv):
 def test_a_page_of_a_saved_verdict(steinkit, files, tmp_path):
     saved = tmp_path / "verdict.json"
     assert steinkit("verdict", files["shifted"], *NORMAL, "-o", str(saved)).code == 0
-    found = sk.read_result(saved)
-    assert found.findings[0].parameters == ("a",)
+    assert sk.read_result(saved).findings[0].parameters == ("a",)
     assert steinkit("report", str(saved), "-o", str(tmp_path / "page.html")).code == 0
     assert "a is too high" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert steinkit("verdict", *files.values(), *NORMAL, "-o", str(tmp_path / "both.json")).code == 0

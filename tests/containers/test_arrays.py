@@ -125,14 +125,12 @@ def test_log_weights_in_a_dict_may_be_integers_but_not_booleans():
 
 
 def test_square_matrices_in_a_dict_are_not_ambiguous():
-    sample = sk.as_sample({"beta": np.zeros((100, 3)), "Sigma": np.zeros((100, 3, 3))})
-    assert sample.points.shape == (100, 12)
+    assert sk.as_sample({"beta": np.zeros((100, 3)), "Sigma": np.zeros((100, 3, 3))}).points.shape == (100, 12)
 
 
 def test_shapes_of_a_model_determine_the_leading_axes():
     array = np.arange(48.0).reshape(2, 6, 4)
-    one = read_draws({"theta": array}, shapes={"theta": (6, 4)}).variable("theta")
-    assert one.values.shape == (1, 2, 6, 4)
+    assert read_draws({"theta": array}, shapes={"theta": (6, 4)}).variable("theta").values.shape == (1, 2, 6, 4)
     two = read_draws({"theta": array, "lp": np.zeros(3)}, shapes={"theta": (4,)})
     assert two.variable("theta").values.shape == (2, 6, 4)
     assert list(two.labels) == ["theta"]

@@ -72,8 +72,7 @@ def test_every_public_function_takes_them(posterior):
     target = sk.targets.Normal(np.zeros(3))
     theta = posterior["theta"].rename({"school": "k"}).drop_vars("k")
     wanted = sk.moment_stein_discrepancy(sk.Sample(THETA), scores=-THETA, units="raw")
-    found = sk.moment_stein_discrepancy(theta, scores=-THETA, units="raw")
-    assert found.value == wanted.value
+    assert sk.moment_stein_discrepancy(theta, scores=-THETA, units="raw").value == wanted.value
     assert sk.thin(theta.rename(None), target, m=2).points.shape == (2, 3)
     assert sk.chain_diagnostics(posterior).names == sk.as_sample(posterior).names
     compared = sk.compare({"a": theta.rename(None)}, target, measures=["moments"], verdict=False)

@@ -27,8 +27,7 @@ def test_only_the_shifted_coordinate_is_reported(seed, shifted):
 
 
 def test_two_shifted_coordinates_are_reported():
-    covariance = 0.7 + 0.3 * np.eye(5)
-    target = sk.targets.Normal(np.zeros(5), covariance=covariance)
+    target = sk.targets.Normal(np.zeros(5), covariance=0.7 + 0.3 * np.eye(5))
     x = target.sample(2000, np.random.default_rng(1)) + np.array([0.3, 0.0, -0.2, 0.0, 0.0])
     assert flagged_locations(sk.verdict(x, target)) == {"x1": "too high", "x3": "too low"}
 

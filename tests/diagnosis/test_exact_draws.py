@@ -108,8 +108,7 @@ def test_multiplicities_of_a_chain_act_as_repeated_rows():
 def test_one_weight_near_one_has_almost_no_effect():
     x = autoregression(np.random.default_rng(2), 0.9, 2000)
     plain = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0))
-    weights = np.r_[1.001, np.ones(len(x) - 1)]
-    found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=weights)
+    found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=np.r_[1.001, np.ones(len(x) - 1)])
     assert found.z == pytest.approx(plain.z, rel=0.02, abs=0.02)
     assert any("chain in the given order" in each for each in found.warnings)
 

@@ -45,8 +45,7 @@ def test_weights_and_k_are_those_of_arviz():
 
 def test_reweighted_moments_are_those_of_the_target():
     draws = np.random.default_rng(0).standard_normal((20_000, 2))
-    target = sk.targets.Normal([0.5, 0.0], [1.0, 0.5])
-    found = sk.verdict(draws, target, log_q=-0.5 * (draws**2).sum(axis=1))
+    found = sk.verdict(draws, sk.targets.Normal([0.5, 0.0], [1.0, 0.5]), log_q=-0.5 * (draws**2).sum(axis=1))
     frame = found.to_frame()
     np.testing.assert_allclose(frame["psis_mean"], [0.5, 0.0], atol=0.03)
     np.testing.assert_allclose(frame["psis_sd"], np.sqrt([1.0, 0.5]), rtol=0.03)

@@ -22,8 +22,7 @@ def test_missed_mode_is_located_at_the_densest_draw():
 
 
 def test_only_draws_in_the_missed_mode_count():
-    other = sk.Sample(np.concatenate([LEFT.points[:150], RIGHT.points[:50]]))
-    mode = missed_mode(LEFT, {0: other}, TWO_MODES)
+    mode = missed_mode(LEFT, {0: sk.Sample(np.concatenate([LEFT.points[:150], RIGHT.points[:50]]))}, TWO_MODES)
     assert 25 < mode.draws <= 50
     assert mode.of == 200
 

@@ -88,8 +88,7 @@ def test_unreliable_biases_are_missing(eight):
 def test_whole_weights_act_like_repeated_draws():
     rng = np.random.default_rng(3)
     draws, times = rng.standard_normal((400, 2)), rng.integers(0, 4, 400)
-    target = sk.targets.Normal([0.0, 0.0])
-    frame = sk.verdict(draws, target, weights=times).to_frame()
+    frame = sk.verdict(draws, sk.targets.Normal([0.0, 0.0]), weights=times).to_frame()
     repeated = np.sort(np.repeat(draws, times, axis=0), axis=0)
     np.testing.assert_allclose(frame["mean"], repeated.mean(axis=0), rtol=1e-12)
     for column, probability in (("q5", 0.05), ("q95", 0.95)):

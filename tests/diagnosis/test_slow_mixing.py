@@ -128,8 +128,7 @@ def test_alternation_along_an_axis_is_slow():
     for t in range(1, n):
         u[t, 0] = -0.998 * u[t - 1, 0] + math.sqrt(1.0 - 0.998**2) * u[t, 0]
     x = u @ np.array([[1.0, 1.0], [-0.3, 0.3]])
-    scores = -x @ np.linalg.inv(np.array([[1.09, 0.91], [0.91, 1.09]]))
-    found = sk.verdict(x, scores=scores)
+    found = sk.verdict(x, scores=-x @ np.linalg.inv(np.array([[1.09, 0.91], [0.91, 1.09]])))
     assert found.effective_draws < 30.0
     assert not found.is_biased
 

@@ -42,6 +42,5 @@ def test_a_few_outliers_have_a_warning(rows):
 
 def test_ess_of_resampled_draws():
     """The variance of a mean is sigma^2 (1/m + 1/n) for n draws with replacement from m independent ones."""
-    rng = np.random.default_rng(1)
-    draws = DRAWS[rng.integers(500, size=4000)]
+    draws = DRAWS[np.random.default_rng(1).integers(500, size=4000)]
     assert sk.verdict(draws, scores=-draws).ess == pytest.approx(1.0 / (1 / 500 + 1 / 4000), rel=0.05)

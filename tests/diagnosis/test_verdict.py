@@ -59,8 +59,7 @@ def test_tests_share_the_level(p_values, p):
 def test_a_hundred_effective_draws_are_required(carrying, enough):
     """For weighted draws this is Kish's effective size, here about the number of draws with weight."""
     x = normal(1, (400, 2)) + 0.8
-    weights = np.where(np.arange(400) < carrying, 1.0, 1e-12)
-    found = sk.verdict(x, scores=-x, weights=weights)
+    found = sk.verdict(x, scores=-x, weights=np.where(np.arange(400) < carrying, 1.0, 1e-12))
     assert 0.75 * carrying < found.effective_draws <= carrying
     assert found.p < found.level
     assert (found.enough_draws, found.is_biased) == (enough, enough)
@@ -179,8 +178,7 @@ def test_findings_on_a_wrong_correlation():
 def test_weighted_draws_have_no_kernel_test():
     wide, target = sk.targets.Normal([0.0, 0.0], covariance=2.0), sk.targets.Normal([0.0, 0.0])
     x = wide.sample(4000, np.random.default_rng(5))
-    weights = np.exp(target.log_density(x) - wide.log_density(x))
-    found = sk.verdict(x, target, weights=weights)
+    found = sk.verdict(x, target, weights=np.exp(target.log_density(x) - wide.log_density(x)))
     assert found.p_of("ksd") is None
     assert not found.is_biased
     assert sk.verdict(x, target).is_biased
@@ -418,8 +416,7 @@ def test_chains_that_never_cross_are_not_rejected():
 @pytest.mark.filterwarnings("ignore:the draws lie in groups")
 def test_mode_weights_of_weighted_draws_are_not_tested():
     points, target = two_modes([0.72, 0.28])
-    found = sk.verdict(points, target, weights=np.linspace(1.0, 2.0, 1000))
-    assert found.modes is None
+    assert sk.verdict(points, target, weights=np.linspace(1.0, 2.0, 1000)).modes is None
 
 
 def test_constrained_draws_of_a_target_on_the_real_line():

@@ -154,8 +154,7 @@ def test_identity_gives_bit_for_bit_langevin_results(dim, solver, bounded):
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_solvers_match_the_full_program(dim):
-    rng = np.random.default_rng(4)
-    points, weights = spaced(22, dim), rng.dirichlet(np.full(22, 5.0))
+    points, weights = spaced(22, dim), np.random.default_rng(4).dirichlet(np.full(22, 5.0))
     operator = smooth(dim)
     coefficients = operator.coefficients(points, -points)
     edges = sk.complete_graph(points).edges

@@ -82,8 +82,7 @@ class TestLongRun:
 
     def test_blocks_follow_chains(self):
         draws = chain(1000, 0.0)
-        mixed = sk.Sample(draws.points, chain=np.arange(1000) % 2)
-        (first, *_) = LongRun(mixed, "run").blocks(300)
+        (first, *_) = LongRun(sk.Sample(draws.points, chain=np.arange(1000) % 2), "run").blocks(300)
         np.testing.assert_array_equal(first.points, draws.points[::2][: len(first)])
 
     def test_short_runs_are_refused(self):

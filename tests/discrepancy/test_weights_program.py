@@ -53,8 +53,7 @@ def test_bracket_of_slices_and_moments_contains_the_exact_optimum(solver):
 
 @pytest.fixture(scope="module")
 def solved():
-    rng = np.random.default_rng(3)
-    points = np.round(rng.normal(0.2, 1.3, (60, 2)), 1)  # with ties in single coordinates
+    points = np.round(np.random.default_rng(3).normal(0.2, 1.3, (60, 2)), 1)  # with ties in single coordinates
     points = np.unique(points, axis=0)
     shares = np.full(len(points), 1.0 / len(points))
     program = SteinProgram(points, -points, shares, None)

@@ -63,14 +63,12 @@ def test_labels_stay_where_no_two_files_share_one():
     assert kept.draw.tolist() == [5, 6, 0, 0, 1]
     assert join(two, two).chain.tolist() == [1, 0, 1, 3, 2, 3]
     assert join(one, sk.Sample([3.0])).chain.tolist() == [0, 0, 1]
-    unnumbered = join(sk.Sample([1.0, 2.0, 3.0], chain=[0, 1, 0]), one)
-    assert unnumbered.draw.tolist() == [0, 0, 1, 5, 6]
+    assert join(sk.Sample([1.0, 2.0, 3.0], chain=[0, 1, 0]), one).draw.tolist() == [0, 0, 1, 5, 6]
 
 
 def test_weights_scores_and_costs_are_joined_by_names():
     one = sk.Sample([[1.0, 2.0]], names=("a", "b"), scores=[[3.0, 4.0]], weights=[2.0], cost=[9.0])
-    two = sk.Sample([[6.0, 5.0]], names=("b", "a"), scores=[[8.0, 7.0]], weights=[1.0], cost=[8.0])
-    both = join(one, two)
+    both = join(one, sk.Sample([[6.0, 5.0]], names=("b", "a"), scores=[[8.0, 7.0]], weights=[1.0], cost=[8.0]))
     np.testing.assert_array_equal(both.points, [[1.0, 2.0], [5.0, 6.0]])
     np.testing.assert_array_equal(both.scores, [[3.0, 4.0], [7.0, 8.0]])
     assert (both.weights.tolist(), both.cost.tolist()) == ([2.0, 1.0], [9.0, 8.0])

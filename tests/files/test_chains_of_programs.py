@@ -287,8 +287,7 @@ def test_columns_of_programs_are_no_parameters(header: str, said: str, names: An
     for field, values in extra.items():
         np.testing.assert_allclose(getattr(sample, field), values, err_msg=field)
     given = [name for name in header.split(mark) if name != "chain"]
-    everything = read_sample(io.StringIO(table), columns=given[1:], weights="none")
-    assert everything.names == tuple(given[1:])
+    assert read_sample(io.StringIO(table), columns=given[1:], weights="none").names == tuple(given[1:])
 
 
 def test_a_zip_file_contains_one_table(tmp_path: Path) -> None:

@@ -62,8 +62,7 @@ def test_flat_weights_and_scores_of_chains() -> None:
 
 
 def test_points_of_one_dimension() -> None:
-    sample = read_npz(packed(points=np.arange(3), scores=np.arange(3)), "s.npz")
-    assert sample.points.shape == (3, 1)
+    assert read_npz(packed(points=np.arange(3), scores=np.arange(3)), "s.npz").points.shape == (3, 1)
     assert read_npz(packed(points=np.arange(3)), "s.npz", Selection(["x1"])).points.shape == (3, 1)
 
 

@@ -155,7 +155,6 @@ def test_stan_is_recognized_by_its_leading_comments(data: bytes, expected: bool)
 
 def test_weights_in_a_diagnostic_file_are_used() -> None:
     text = b"lp__,accept_stat__,x,p_x,g_x\n-1,1,0.5,2.0,-0.5\n-2,1,1.5,3.0,-1.5\n"
-    sample = read_stan(text, "d.csv", Selection(weights="p_x"))
-    assert sample.weights.tolist() == [2.0, 3.0]
+    assert read_stan(text, "d.csv", Selection(weights="p_x")).weights.tolist() == [2.0, 3.0]
     with pytest.raises(InputError):
         read_stan(text, "d.csv", Selection(weights="x"))

@@ -46,8 +46,7 @@ class TestThreshold:
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 0.99])
     def test_marks_the_fewest_draws_that_carry_the_excess(self, seed, share):
-        rng = np.random.default_rng(seed)
-        h, weights = rng.standard_normal(10) + 0.4, np.full(10, 0.1)
+        h, weights = np.random.default_rng(seed).standard_normal(10) + 0.4, np.full(10, 0.1)
         h += max(0.0, 0.1 - h.mean())
         excess = (1.0 - share) * float(weights @ h)
         fewest = next(

@@ -89,8 +89,7 @@ def test_keyboard_navigation(visit):
     page, _, _ = visit("sweep", 400)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
-    box = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
-    assert box["left"] >= 0.0
+    assert page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")["left"] >= 0.0
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("Tab")

@@ -43,8 +43,7 @@ def test_a_new_budget_reuses_the_cells_of_the_others(found, file):
     again = sk.sweep(TARGET, "sgld", budgets=[*BUDGETS, 2000], file=file, **GIVEN)
     assert (again.cells, again.reused) == (15, 0)
     assert again.by_budget[1000] == found.criteria
-    restored = sk.read_sweep(file)
-    assert restored.by_budget == again.by_budget
+    assert sk.read_sweep(file).by_budget == again.by_budget
     largest = sk.sweep(TARGET, "sgld", budgets=[200, 1000], file=file, **GIVEN)
     assert (largest.cells, largest.reused) == (15, 15)
     assert largest.by_budget == {budget: found.by_budget[budget] for budget in (200, 1000)}

@@ -50,8 +50,7 @@ def test_a_second_run_computes_no_cells(file):
     assert (first.reused, second.reused) == (0, 6)
     assert rows(file) == before
     assert second.records == first.records
-    more = small(file, seeds=4)
-    assert more.reused == 6
+    assert small(file, seeds=4).reused == 6
     assert len(rows(file)) == 8
 
 

@@ -49,8 +49,7 @@ def test_units_are_part_of_the_identity_of_cells(tmp_path):
     assert (raw.reused, raw.units) == (0, {"kind": "raw", "scale": {"a": 1.0, "b": 1.0}})
     alone = sk.graph_stein_discrepancy(spread(None, seed=0, times=0.1), UNDRAWN, units="raw", tolerance=1e-2)
     assert raw.records[0].measures["graph"].lower == alone.lower
-    given = swept(file=tmp_path / "out", units=_SD)
-    assert given.units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
+    assert swept(file=tmp_path / "out", units=_SD).units == {"kind": "given", "scale": {"a": 3.0, "b": 0.2}}
 
 
 def test_units_are_raw_with_a_warning_if_no_chain_moves():

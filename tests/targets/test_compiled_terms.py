@@ -179,8 +179,7 @@ def test_a_tempered_posterior_keeps_its_data():
 
 
 def test_tempered_terms():
-    hot = MixturePosterior().tempered(4.0).tempered(2.5)
-    assert hot.compiled_terms.temperature == 10.0
+    assert MixturePosterior().tempered(4.0).tempered(2.5).compiled_terms.temperature == 10.0
 
 
 def digits(function, *arguments):

@@ -10,8 +10,7 @@ from steinkit.targets import GaussianMean
 
 
 def test_moments_against_quadrature():
-    rng = np.random.default_rng(0)
-    data = rng.normal(0.7, 1.5, 12)
+    data = np.random.default_rng(0).normal(0.7, 1.5, 12)
     target = GaussianMean(data, variance=2.0, prior_mean=-1.0, prior_variance=0.5)
 
     def density(t):

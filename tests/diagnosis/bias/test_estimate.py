@@ -44,8 +44,7 @@ def outside(found, mean=MEAN, sd=SD):
 
 
 def test_biases_for_a_normal_target_are_exact():
-    covariance = np.array([[4.0, 1.2], [1.2, 1.0]])
-    target = sk.targets.Normal([10.0, -3.0], covariance=covariance)
+    target = sk.targets.Normal([10.0, -3.0], covariance=np.array([[4.0, 1.2], [1.2, 1.0]]))
     draws = target.sample(1000, np.random.default_rng(0)) * [0.7, 1.0] + [3.5, 0.0]
     found = sk.estimate_bias(sk.Sample(draws, names=("mu", "tau")), scores=target.score(draws))
     assert found.names == ("mu", "tau")

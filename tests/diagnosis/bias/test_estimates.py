@@ -8,8 +8,7 @@ from steinkit.diagnosis.bias.stein_regression import standard_errors
 
 
 def test_standard_errors_include_autocorrelation():
-    rng = np.random.default_rng(3)
-    noise = rng.standard_normal((4000, 2))
+    noise = np.random.default_rng(3).standard_normal((4000, 2))
     for k in range(1, 4000):
         noise[k, 0] = 0.8 * noise[k - 1, 0] + 0.6 * noise[k, 0]
     of = operand(noise, -noise)

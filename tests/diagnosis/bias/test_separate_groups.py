@@ -43,8 +43,7 @@ def test_modes_that_overlap_in_every_coordinate_are_found():
 def test_modes_of_weighted_draws_are_found():
     points, target = normal_mixture([[0.0], [6.0]], [0.5, 0.5], 1000, np.random.default_rng(10))
     weights = np.where(points[:, 0] > 3.0, 9.0, 1.0)
-    found = valley(points, target, weights)
-    assert found.share == pytest.approx(0.9, abs=0.03)
+    assert valley(points, target, weights).share == pytest.approx(0.9, abs=0.03)
 
 
 def skewed(rng):

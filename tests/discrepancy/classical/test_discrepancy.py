@@ -133,11 +133,9 @@ def test_discrepancy_matches_a_discretised_function_space(factors, bounds):
 
 
 def test_returned_function_is_admissible_and_attains_the_lower_bound():
-    rng = np.random.default_rng(3)
-    draws = np.sort(rng.gamma(2.0, size=200))
+    draws = np.sort(np.random.default_rng(3).gamma(2.0, size=200))
     c1, c2, c3 = 0.7, 0.9, 1.3
-    target = sk.targets.Gamma(2.0)
-    result = classical_stein_discrepancy(draws, target, stein_factors=(c1, c2, c3))
+    result = classical_stein_discrepancy(draws, sk.targets.Gamma(2.0), stein_factors=(c1, c2, c3))
     assert result.sample.weights @ result.test_function == pytest.approx(result.lower, rel=1e-9)
     g, slope, h = result.g, result.grad_g, np.diff(draws)
     assert (np.abs(g) + slope**2 / (2 * c3) <= c1 * (1 + 1e-12)).all()
@@ -205,8 +203,7 @@ def test_one_draw_has_the_optimum_of_a_point():
 
 
 def test_points_on_and_near_a_bound():
-    rng = np.random.default_rng(2)
-    draws = np.concatenate([[0.0, 1.0, 1e-13, 1e-7, 1.0 - 1e-12], rng.random(200)])
+    draws = np.concatenate([[0.0, 1.0, 1e-13, 1e-7, 1.0 - 1e-12], np.random.default_rng(2).random(200)])
     result = classical_stein_discrepancy(draws, **UNIFORM)
     assert result.value == pytest.approx(wasserstein_to_uniform(draws), rel=1e-6)
     assert result.gap < 1e-6

@@ -190,8 +190,7 @@ def test_level_of_independent_draws_in_two_chains():
 def test_labels_define_chains_and_their_order():
     chains = np.stack([autoregressive(100, 0.7, np.random.default_rng(k)) for k in range(3)])[:, :, None]
     test = sk.kernel_stein_test(chains, NORMAL, n_bootstrap=50)
-    sample = sk.Sample(chains)
-    shuffled = sample[np.random.default_rng(9).permutation(300)]
+    shuffled = sk.Sample(chains)[np.random.default_rng(9).permutation(300)]
     again = sk.kernel_stein_test(shuffled, NORMAL, n_bootstrap=50)
     assert again.autocorrelation_time == pytest.approx(test.autocorrelation_time, rel=0.2)  # estimated from other rows
     fixed = {"flip_probability": test.flip_probability, "n_bootstrap": 50}
@@ -211,14 +210,12 @@ def test_results_do_not_depend_on_threads_and_number_of_replicates():
     np.testing.assert_array_equal(first.bootstrap, second.bootstrap)
     np.testing.assert_allclose(more.bootstrap[:200], first.bootstrap, rtol=1e-10)
     assert first.p == second.p
-    other = sk.kernel_stein_test(draws, scores=-draws, n_bootstrap=200, rng=4)
-    assert (other.bootstrap != first.bootstrap).any()
+    assert (sk.kernel_stein_test(draws, scores=-draws, n_bootstrap=200, rng=4).bootstrap != first.bootstrap).any()
 
 
 def test_signs_that_never_flip_are_ties():
     draws = autoregressive(20, 0.5, np.random.default_rng(0))
-    test = sk.kernel_stein_test(draws, NORMAL, flip_probability=1e-9, n_bootstrap=99)
-    assert test.p == 1.0
+    assert sk.kernel_stein_test(draws, NORMAL, flip_probability=1e-9, n_bootstrap=99).p == 1.0
 
 
 def test_bounds_are_used():

@@ -54,8 +54,7 @@ def test_constant_covariances_scale_the_langevin_operator(units):
 
 
 def test_a_tilted_kernel_detects_a_heavier_tail():
-    rng = np.random.default_rng(0)
-    exact = rng.standard_normal((300, 2))
+    exact = np.random.default_rng(0).standard_normal((300, 2))
     outlier = np.vstack([exact[:-1], [[12.0, 12.0]]])
     ratios = []
     for operator in (None, tilted(1.0)):

@@ -58,8 +58,7 @@ def test_moments_add_to_the_kernel(weight):
     chosen: list[int] = []
     for _ in range(12):
         chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
-    thinned = sk.thin(points, m=12, scores=scores, units="raw", moment_weight=weight)
-    assert thinned.draw.tolist() == chosen
+    assert sk.thin(points, m=12, scores=scores, units="raw", moment_weight=weight).draw.tolist() == chosen
     assert chosen != sk.thin(points, m=12, scores=scores, units="raw", moment_weight=0.0).draw.tolist()
 
 
@@ -77,8 +76,7 @@ def test_moments_use_the_bounds():
     chosen: list[int] = []
     for _ in range(12):
         chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
-    thinned = sk.thin(points, m=12, scores=np.zeros((60, 2)), bounds=bounds, units="raw")
-    assert thinned.draw.tolist() == chosen
+    assert sk.thin(points, m=12, scores=np.zeros((60, 2)), bounds=bounds, units="raw").draw.tolist() == chosen
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -108,14 +106,12 @@ def test_draw_numbers_identify_the_selection():
     points = np.random.default_rng(0).standard_normal((50, 2))
     thinned = sk.thin(points, m=8, scores=-points)
     np.testing.assert_array_equal(points[thinned.draw], thinned.points)
-    chains = sk.Sample(points, chain=np.arange(50) % 2)
-    thinned = sk.thin(chains, m=8, scores=-points)
+    thinned = sk.thin(sk.Sample(points, chain=np.arange(50) % 2), m=8, scores=-points)
     np.testing.assert_array_equal(points[2 * thinned.draw + thinned.chain], thinned.points)
 
 
 def test_bounds_are_used():
-    rng = np.random.default_rng(1)
-    biased = rng.beta(3.0, 3.0, 400)
+    biased = np.random.default_rng(1).beta(3.0, 3.0, 400)
     thinned = sk.thin(biased, sk.targets.Uniform(), m=40)
     assert biased.std() < 0.2
     assert thinned.points.std() == pytest.approx(12.0**-0.5, rel=0.1)
@@ -125,8 +121,7 @@ def test_bounds_are_used():
 
 def test_draws_of_weight_zero_are_not_selected():
     points = np.array([[0.0], [3.0], [4.0]])
-    thinned = sk.thin(sk.Sample(points, weights=[0.0, 1.0, 1.0], scores=-points), m=5)
-    assert not (thinned.points == 0.0).any()
+    assert not (sk.thin(sk.Sample(points, weights=[0.0, 1.0, 1.0], scores=-points), m=5).points == 0.0).any()
 
 
 def test_selection_is_invariant_to_permutation_and_repeats():

@@ -40,8 +40,7 @@ def plain_features(x, scores):
 
 
 def test_means_and_z_scores_match_the_definition():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((301, 4)) * [1.0, 2.0, 0.1, 5.0]
+    x = np.random.default_rng(0).standard_normal((301, 4)) * [1.0, 2.0, 0.1, 5.0]
     x[:, 1] += 1.5 * x[:, 0] ** 2  # some features have large z-scores
     scores = -x / [1.0, 4.0, 0.01, 25.0]
     found = judged(x, scores)
@@ -64,13 +63,11 @@ def test_features_have_mean_zero_on_a_box():
         scores = np.column_stack([1.0 / x[:, 0], -np.ones(800)])
         rejected += judged(x, scores, bounds=np.array([[0.0, 1.0], [0.0, np.inf]])).p <= 0.05
     assert rejected <= 8
-    unbounded = judged(x, scores)
-    assert unbounded.p < 1e-6  # the features require bounds
+    assert judged(x, scores).p < 1e-6  # the features require bounds
 
 
 def test_importance_weights():
-    rng = np.random.default_rng(4)
-    x = rng.standard_normal((500, 3)) + np.array([0.0, 0.0, 0.3])
+    x = np.random.default_rng(4).standard_normal((500, 3)) + np.array([0.0, 0.0, 0.3])
     weights = np.exp(-0.3 * x[:, 2] + 0.045)  # importance weights for N(0, I)
     exact, biased = judged(x, -x, weights=weights), judged(x, -x, weights=np.exp(1.2 * x[:, 2]))
     assert exact.p > 0.01 > biased.p
@@ -130,8 +127,7 @@ def test_power_without_differences_of_moments(make, kinds, coordinates):
     assert sum(each.p <= 0.01 for each, _ in found) >= 7
     named = [each.largest[0] for each, _ in found if each.p <= 0.01]
     assert all(set(each.coordinates) == set(coordinates) and each.kind in kinds for each in named)
-    seen = sum(sk.moment_stein_discrepancy(x, scores=-x).p <= 0.01 for _, x in found)
-    assert seen <= 3
+    assert sum(sk.moment_stein_discrepancy(x, scores=-x).p <= 0.01 for _, x in found) <= 3
 
 
 @pytest.mark.parametrize(("make", "kind"), [(quadratic, "location given"), (spread_by_size, "spread given")])

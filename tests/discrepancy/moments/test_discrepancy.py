@@ -211,8 +211,7 @@ def test_features_have_mean_zero_on_a_box():
 
 def test_times_of_pairs_are_computed_for_a_subset_and_for_large_z_scores(monkeypatch):
     """With a limit of 40 of the 190 pairs, all other results change only through the median of the times."""
-    rng = np.random.default_rng(8)
-    draws = lfilter([1.0], [1.0, -0.6], rng.standard_normal((2000, 20)), axis=0) * 0.8
+    draws = lfilter([1.0], [1.0, -0.6], np.random.default_rng(8).standard_normal((2000, 20)), axis=0) * 0.8
     draws[:, 7] += 0.4 * draws[:, 3]
     whole = sk.moment_stein_discrepancy(draws, scores=-draws)
     monkeypatch.setattr("steinkit.discrepancy.moments._MOST_TIMED", 40)

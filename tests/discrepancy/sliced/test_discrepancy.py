@@ -32,8 +32,7 @@ def test_sliced_does_not_exceed_the_graph_discrepancy():
 
 def test_test_functions_attain_the_lower_bounds():
     x = draws(2, (120, 4)) * [1.0, 5.0, 0.1, 1.0]
-    scores = -x / np.array([1.0, 25.0, 0.01, 1.0])
-    found = sliced_stein_discrepancy(x, scores=scores)
+    found = sliced_stein_discrepancy(x, scores=-x / np.array([1.0, 25.0, 0.01, 1.0]))
     assert found.test_functions.mean(axis=0) == pytest.approx([each.lower for each in found.slices], rel=1e-9)
     assert found.lower == pytest.approx(sum(each.lower for each in found.slices))
 

@@ -38,8 +38,7 @@ def test_power(biased, dim):
 
 
 def test_principal_axes_detect_a_narrow_direction():
-    covariance = np.array([[1.0, 0.95], [0.95, 1.0]])
-    target = sk.targets.Normal([0.0, 0.0], covariance=covariance)
+    target = sk.targets.Normal([0.0, 0.0], covariance=np.array([[1.0, 0.95], [0.95, 1.0]]))
     x = target.sample(1000, np.random.default_rng(3))
     thin = x @ (np.ones((2, 2)) / 2 + 0.8 * (np.eye(2) - np.ones((2, 2)) / 2))
     found = sliced_stein_test(thin, target)
@@ -104,8 +103,7 @@ def test_largest_z_scores_and_their_directions():
 
 
 def test_scores_with_overflowing_squares():
-    rng = np.random.default_rng(0)
-    draws = np.cumsum(rng.standard_normal((400, 2)), axis=0) % 7.0
+    draws = np.cumsum(np.random.default_rng(0).standard_normal((400, 2)), axis=0) % 7.0
     z = sliced_stein_test(draws, scores=-(2.0**60) * draws).z
     large = sliced_stein_test(draws, scores=-(2.0**300) * draws)
     assert np.abs(z).min() > 0.0

@@ -108,8 +108,7 @@ def test_chains_are_those_of_the_vectorised_path(both):
 
 def test_burn_in_thinning_and_budget(both):
     first, _ = both(draws=20)
-    budget = int(2.02 * first.cost[0, -1])
-    assert_same_chains(*both(budget=budget, burn_in=4, thin=3, chains=2, seed=3))
+    assert_same_chains(*both(budget=int(2.02 * first.cost[0, -1]), burn_in=4, thin=3, chains=2, seed=3))
 
 
 @pytest.mark.parametrize("layout", ["one state", "rows", "columns"])

@@ -115,8 +115,7 @@ def test_batches_are_uniform_over_the_data():
         walk.close(chains)
         counts[t % 4] += np.bincount(numbers.ravel(), minlength=40)
     # the multinomial chi-square test is conservative for draws without replacement
-    chi_square = ((counts - counts.mean()) ** 2 / counts.mean()).sum(axis=1)
-    assert (chi_square < 39 + 5 * np.sqrt(2 * 39)).all()
+    assert (((counts - counts.mean()) ** 2 / counts.mean()).sum(axis=1) < 39 + 5 * np.sqrt(2 * 39)).all()
 
 
 def features(size):

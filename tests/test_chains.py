@@ -4,24 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.chains import chain_diagnostics
 from steinkit.sample import split_chains
 
 
-def autoregression(phi, chains, n, rng):
-    """Stationary chains x' = phi x + noise of variance 1, shape (chains, n)."""
-    noise = rng.standard_normal((chains, n)) * math.sqrt(1.0 - phi**2)
-    noise[:, 0] = rng.standard_normal(chains)
-    return lfilter([1.0], [1.0, -phi], noise, axis=1)
-
-
 @pytest.mark.parametrize("phi", [-0.3, 0.0, 0.5, 0.9])
 def test_effective_size_of_an_autoregression(phi):
     rng = np.random.default_rng(1)
-    runs = [chain_diagnostics(autoregression(phi, 4, 4000, rng)[:, :, None]) for _ in range(8)]
+    runs = [chain_diagnostics(autoregression(rng.standard_normal((4000, 4)), phi).T[:, :, None]) for _ in range(8)]
     exact = 16000 * (1 - phi) / (1 + phi)
     found = np.array([run.bulk_ess[0] for run in runs])
     error = found.std(ddof=1) / math.sqrt(len(found))
@@ -34,7 +27,7 @@ def test_effective_size_of_an_autoregression(phi):
 def test_effective_size_depends_on_the_order():
     """Negative control: only the order of the draws differs."""
     rng = np.random.default_rng(2)
-    chain = autoregression(0.9, 1, 4000, rng)[0]
+    chain = autoregression(rng.standard_normal(4000), 0.9)
     shuffled = rng.permutation(chain)
     assert chain_diagnostics(shuffled).min_ess > 10 * chain_diagnostics(chain).min_ess
 
@@ -57,7 +50,7 @@ def test_r_hat_of_one_chain_and_of_constant_chains():
 
 def test_labels_split_the_sample_and_numbers_order_each_chain():
     rng = np.random.default_rng(7)
-    chains = autoregression(0.8, 3, 200, rng)[:, :, None]
+    chains = autoregression(rng.standard_normal((200, 3)), 0.8).T[:, :, None]
     straight = sk.Sample(chains, cost=np.tile(np.arange(1.0, 201.0), (3, 1)))
     mixed = straight[rng.permutation(600)]
     one, other = chain_diagnostics(straight), chain_diagnostics(mixed)

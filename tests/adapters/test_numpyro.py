@@ -5,12 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import special, stats
+from support.eight_schools import EFFECTS, ERRORS, SCHOOLS, schools_score
 
 import steinkit as sk
-
-EFFECTS = np.array([28.0, 8.0, -3.0])
-ERRORS = np.array([15.0, 10.0, 16.0])
-SCHOOLS = ["Choate", "Deerfield", "Andover"]
 
 
 def test_without_numpyro_the_error_names_the_command(monkeypatch):
@@ -59,18 +56,6 @@ def some_schools(n=40, dtype=np.float64):
     return {name: values.astype(dtype) for name, values in draws.items()}
 
 
-def schools_score(draws):
-    mu, tau, theta = (draws[name].astype(np.float64) for name in ("mu", "tau", "theta"))
-    off = theta - mu[:, None]
-    return np.column_stack(
-        [
-            -mu / 25.0 + off.sum(axis=1) / tau**2,
-            -2.0 * tau**2 / (25.0 + tau**2) + 1.0 - 3.0 + (off**2).sum(axis=1) / tau**2,
-            -off / tau[:, None] ** 2 + (EFFECTS - theta) / ERRORS**2,
-        ]
-    )
-
-
 @pytest.mark.usefixtures("np_")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_eight_schools_by_name_in_the_order_of_the_sites_in_double_precision(dtype):
@@ -78,7 +63,7 @@ def test_eight_schools_by_name_in_the_order_of_the_sites_in_double_precision(dty
     target, sample = sk.from_numpyro(schools, {**draws, "spread": draws["mu"]}, ERRORS, effects=EFFECTS)
     assert sample.names == target.names == ("mu", "log tau", "theta[0]", "theta[1]", "theta[2]")
     np.testing.assert_allclose(sample.points[:, 1], np.log(draws["tau"].astype(np.float64)), rtol=1e-14)
-    np.testing.assert_allclose(target.score(sample.points), schools_score(draws), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(target.score(sample.points), schools_score(**draws), rtol=1e-10, atol=1e-12)
     assert target.label == "NumPyro model schools"
 
 
@@ -91,16 +76,16 @@ def test_labels_of_the_draws_become_names_in_any_order():
         "tau": (("chain", "draw"), draws["tau"].reshape(2, 20)),
         "mu": (("chain", "draw"), draws["mu"].reshape(2, 20)),
     }
-    dataset = xarray.Dataset(stored, coords={"school": SCHOOLS})
+    dataset = xarray.Dataset(stored, coords={"school": list(SCHOOLS)})
     target, sample = sk.from_numpyro(schools, dataset, ERRORS, EFFECTS)
     assert sample.names == ("mu", "log tau", *(f"theta[{school}]" for school in SCHOOLS))
-    np.testing.assert_allclose(target.score(sample.points), schools_score(draws), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(target.score(sample.points), schools_score(**draws), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.usefixtures("np_")
 def test_gradients_that_a_run_stored_are_compared_with_the_model():
     draws = some_schools()
-    gradient = -schools_score(draws)
+    gradient = -schools_score(**draws)
     grouped = {name: values[None] for name, values in draws.items()}
     stored = {"mu": gradient[None, :, 0], "tau": gradient[None, :, 1], "theta": gradient[None, :, 2:]}
     with warnings.catch_warnings():
@@ -121,7 +106,7 @@ def test_reparametrised_models_have_the_sites_that_were_sampled():
     target, sample = sk.from_numpyro(model, {**draws, "theta_decentered": z}, ERRORS, EFFECTS)
     assert sample.names == ("mu", "log tau", *(f"theta_decentered[{k}]" for k in range(3)))
     # log |d theta / d z| = 3 log tau; the chain rule takes the centred score to this one
-    centred = schools_score(draws)
+    centred = schools_score(**draws)
     pull, tau = centred[:, 2:], draws["tau"]
     wanted = np.column_stack(
         [

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.eight_schools import schools_score
 
 import steinkit as sk
 from steinkit.adapters.pymc import pymc_model
@@ -44,25 +45,9 @@ def schools_draws(n=30):
     }
 
 
-def schools_score(mu, log_tau, theta):
-    tau2 = np.exp(2.0 * log_tau)
-    off = theta - mu[:, None]
-    return np.column_stack(
-        [
-            -mu / 25.0 + off.sum(axis=1) / tau2,
-            -2.0 * tau2 / (25.0 + tau2) + 1.0 - 4.0 + (off**2).sum(axis=1) / tau2,
-            -off / tau2[:, None] + (EFFECTS - theta) / ERRORS**2,
-        ]
-    )
-
-
-def gradient(log_density, points):
-    """Compute the gradient at each point by JAX, in double precision."""
-    return np.asarray(sk.Target.from_jax(log_density).score(points))
-
-
 def assert_scores(target, log_density, points):
-    expected = gradient(log_density, points)
+    """Compare with the gradient at each point by JAX, in double precision."""
+    expected = np.asarray(sk.Target.from_jax(log_density).score(points))
     np.testing.assert_allclose(target.score(points), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
@@ -74,7 +59,8 @@ def test_score_names_and_draws_of_eight_schools():
     np.testing.assert_allclose(sample.points[:, 1], np.log(draws["tau"].ravel()), rtol=1e-15)
     np.testing.assert_array_equal(sample.points[:, 2:], draws["theta"].reshape(-1, 4))
     np.testing.assert_array_equal(np.unique(sample.chain), [0, 1])
-    expected = schools_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
+    mu, log_tau, *theta = sample.points.T
+    expected = schools_score(mu, np.exp(log_tau), np.transpose(theta), EFFECTS, ERRORS)
     np.testing.assert_allclose(target.score(sample.points), expected, rtol=1e-10, atol=1e-12)
     assert target.names == sample.names
     assert list(target.functions) == ["tau"]

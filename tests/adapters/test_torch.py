@@ -3,12 +3,9 @@ import sys
 import numpy as np
 import pytest
 from scipy import special, stats
+from support.eight_schools import EFFECTS, ERRORS, SCHOOLS, schools_score
 
 import steinkit as sk
-
-SCHOOLS = ("Choate", "Deerfield", "Andover")
-EFFECTS = np.array([28.0, 8.0, -3.0])
-ERRORS = np.array([15.0, 10.0, 16.0])
 
 
 def test_without_pytorch_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +101,7 @@ def test_parameters_by_name_with_constraints(torch):
     assert sample.names == ("mu", "log tau", "theta[Choate]", "theta[Deerfield]", "theta[Andover]")
     mu, tau, theta = (draws[name].numpy() for name in ("mu", "tau", "theta"))
     np.testing.assert_allclose(sample.points, np.column_stack([mu, np.log(tau), theta]), rtol=1e-12)
-    off = theta - mu[:, None]
-    by_hand = np.column_stack(
-        [
-            -mu / 25.0 + off.sum(axis=1) / tau**2,
-            -2.0 * tau**2 / (25.0 + tau**2) + 1.0 - 3.0 + (off**2).sum(axis=1) / tau**2,
-            -off / tau[:, None] ** 2 + (EFFECTS - theta) / ERRORS**2,
-        ]
-    )
-    np.testing.assert_allclose(target.score(sample.points), by_hand, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(target.score(sample.points), schools_score(mu, tau, theta), rtol=1e-10, atol=1e-12)
 
 
 def test_simplex_in_one_dimension_less(torch):

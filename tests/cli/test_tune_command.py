@@ -17,18 +17,9 @@ seeds = 1
 """
 
 
-@pytest.fixture
-def write_toml(folder):
-    def write(changed="", new=""):
-        assert changed in CONFIGURATION
-        (folder / "tune.toml").write_text(CONFIGURATION.replace(changed, new) if changed else CONFIGURATION)
-        return "tune.toml"
-
-    return write
-
-
-def test_the_json_document_has_fixed_keys(steinkit, write_toml):
-    answer = steinkit("tune", write_toml(), "-o", "out", "--cost", "0.5", "--json")
+def test_the_json_document_has_fixed_keys(steinkit, folder):
+    (folder / "tune.toml").write_text(CONFIGURATION)
+    answer = steinkit("tune", "tune.toml", "-o", "out", "--cost", "0.5", "--json")
     assert answer.code == 0, answer.err
     assert set(answer.document) == {
         "setting", "bias", "margin", "resource", "spent", "full", "seconds", "full_seconds", "unjudged", "seeds",
@@ -48,8 +39,10 @@ def test_the_json_document_has_fixed_keys(steinkit, write_toml):
         ("step_size", "stepsize", "stepsize"),
     ],
 )
-def test_mistakes_are_reported(steinkit, write_toml, changed, new, match):
-    answer = steinkit("tune", write_toml(changed, new), "-o", "out")
+def test_mistakes_are_reported(steinkit, folder, changed, new, match):
+    assert changed in CONFIGURATION
+    (folder / "tune.toml").write_text(CONFIGURATION.replace(changed, new))
+    answer = steinkit("tune", "tune.toml", "-o", "out")
     assert answer.code == 2
     assert match in answer.err
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.bias_samples import funnel
 
 import steinkit as sk
 from steinkit.blind_spots import far_apart
@@ -15,15 +16,10 @@ def warnings_for(x, scores, units="own"):
 
 def mixture(seed, n, apart, modes=2, shares=None):
     """Return draws from normal modes on a line, with another normal coordinate, and their scores."""
-    rng = np.random.default_rng(seed)
-    centres = apart * np.arange(modes)
-    shares = np.full(modes, 1.0 / modes) if shares is None else np.asarray(shares)
-    x = rng.choice(centres, size=n, p=shares) + rng.standard_normal(n)
-    logs = np.log(shares) - 0.5 * (x[:, None] - centres) ** 2
-    belongs = np.exp(logs - logs.max(axis=1, keepdims=True))
-    belongs /= belongs.sum(axis=1, keepdims=True)
-    y = rng.standard_normal(n)
-    return np.column_stack([x, y]), np.column_stack([(belongs * (centres - x[:, None])).sum(axis=1), -y])
+    centres = np.column_stack([apart * np.arange(modes), np.zeros(modes)])
+    target = sk.targets.GaussianMixture(centres, sd=1.0, weights=shares)
+    x = target.sample(n, np.random.default_rng(seed))
+    return x, target.score(x)
 
 
 def student(rng, n):
@@ -39,13 +35,6 @@ def gamma(rng, n):
 def u_shaped(rng, n):
     x = np.clip(rng.beta(0.2, 0.2, (n, 2)), 1e-12, 1.0 - 1e-12)
     return x, -0.8 / x + 0.8 / (1.0 - x)
-
-
-def funnel(rng, n):
-    v = 3.0 * rng.standard_normal(n)
-    x = np.exp(v / 2.0)[:, None] * rng.standard_normal((n, 5))
-    own = -v / 9.0 + 0.5 * (x**2).sum(axis=1) * np.exp(-v) - 2.5
-    return np.column_stack([v, x]), np.column_stack([own, -x * np.exp(-v)[:, None]])
 
 
 def correlated(rng, n):

@@ -1,10 +1,9 @@
 """The burn-in check of the verdict: chains with a biased start, biased chains, and exact chains."""
 
-import math
-
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from support.autoregressions import autoregression
+from support.bias_samples import funnel
 
 import steinkit as sk
 from steinkit.text import probability
@@ -15,15 +14,6 @@ def started(seed, shape, early, shift):
     x = np.random.default_rng(seed).standard_normal(shape)
     x[:, :early] += shift
     return x
-
-
-def funnel(seed, n):
-    """Return draws of v ~ N(0, 9), x | v ~ N(0, exp v), and their scores."""
-    rng = np.random.default_rng(seed)
-    v = 3.0 * rng.standard_normal(n)
-    x = np.exp(v / 2) * rng.standard_normal(n)
-    square = x**2 * np.exp(-v)
-    return np.column_stack([v, x]), np.column_stack([-v / 9 - 0.5 + square / 2, -x * np.exp(-v)])
 
 
 @pytest.mark.parametrize("analyses", [1, 6])
@@ -74,15 +64,14 @@ def test_biased_chains_have_no_burn_in(early):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_slow_exact_chains_have_no_burn_in(seed):
-    noise = np.random.default_rng(seed).standard_normal((1500, 2))
-    x = lfilter([math.sqrt(1.0 - 0.97**2)], [1.0, -0.97], noise, axis=0)[500:]
+    x = autoregression(np.random.default_rng(seed).standard_normal((1000, 2)), 0.97)
     assert sk.verdict(x, scores=-x).burn_in is None
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_extreme_first_draw_of_a_funnel_is_not_burn_in(seed):
     """Scores have heavy tails in the neck, and one draw may be more extreme than all later ones."""
-    points, scores = funnel(seed, 500)
+    points, scores = funnel(np.random.default_rng(seed), 500, 1)
     furthest = int(np.abs(scores[:, 1]).argmax())
     order = np.r_[furthest, np.delete(np.arange(500), furthest)]
     assert sk.verdict(points[order], scores=scores[order]).burn_in is None

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
+from support.bias_samples import RIDGE, ridge_draws
 
 import steinkit as sk
 from steinkit.diagnosis.critic import critic_p_value
 from steinkit.scored_sample import ScoredSample
-
-RIDGE, WIDTH = 1.5, 0.4
 
 
 def p_value(draws, scores, weights=None, bounds=None):
@@ -16,30 +16,15 @@ def p_value(draws, scores, weights=None, bounds=None):
 
 
 def ridge(mean, seed, n=1000):
-    rng = np.random.default_rng(seed)
-    first = mean + rng.standard_normal(n)
-    x = np.column_stack([first, RIDGE * first**2 + WIDTH * rng.standard_normal(n)])
-    pull = (x[:, 1] - RIDGE * x[:, 0] ** 2) / WIDTH**2
-    return x, np.column_stack([-x[:, 0] + 2.0 * RIDGE * x[:, 0] * pull, -pull])
-
-
-def chain(rho, seed, n=1000, dim=3):
-    noise = np.random.default_rng(seed).standard_normal((n, dim))
-    x = noise.copy()
-    for k in range(1, n):
-        x[k] = rho * x[k - 1] + np.sqrt(1.0 - rho**2) * noise[k]
-    return x
-
-
-def rejections(p_values, level):
-    return sum(p <= level for p in p_values)
+    x = ridge_draws(mean, seed, n)
+    return x, RIDGE.score(x)
 
 
 def test_draws_shifted_along_a_curved_ridge_are_rejected():
     exact = [p_value(*ridge(0.0, seed)) for seed in range(30)]
     shifted = [p_value(*ridge(0.3, seed)) for seed in range(10)]
-    assert rejections(exact, 0.05) <= 5  # binomial(30, .05) exceeds it with probability .003
-    assert rejections(shifted, 0.01) >= 8
+    assert sum(p <= 0.05 for p in exact) <= 5  # binomial(30, .05) exceeds it with probability .003
+    assert sum(p <= 0.01 for p in shifted) >= 8
 
 
 def test_coordinate_that_depends_on_a_product_is_rejected():
@@ -50,9 +35,10 @@ def test_coordinate_that_depends_on_a_product_is_rejected():
 
 @pytest.mark.parametrize("rho", [-0.7, 0.5, 0.8])
 def test_autocorrelated_exact_draws_pass(rho):
-    p_values = [p_value(x, -x) for x in (chain(rho, seed) for seed in range(30))]
-    assert rejections(p_values, 0.05) <= 5
-    assert rejections(p_values, 0.01) <= 2
+    draws = (np.random.default_rng(seed).standard_normal((1000, 3)) for seed in range(30))
+    p_values = [p_value(x, -x) for x in (autoregression(each, rho) for each in draws)]
+    assert sum(p <= 0.05 for p in p_values) <= 5
+    assert sum(p <= 0.01 for p in p_values) <= 2
 
 
 def test_scores_at_a_bound_need_not_vanish():
@@ -61,8 +47,8 @@ def test_scores_at_a_bound_need_not_vanish():
         x = np.random.default_rng(seed).exponential(size=(1000, 2))
         exact.append(p_value(x, -np.ones_like(x), bounds=[[0.0, np.inf]] * 2))
         wrong.append(p_value(1.2 * x, -np.ones_like(x), bounds=[[0.0, np.inf]] * 2))
-    assert rejections(exact, 0.05) <= 4
-    assert rejections(wrong, 0.01) >= 18
+    assert sum(p <= 0.05 for p in exact) <= 4
+    assert sum(p <= 0.01 for p in wrong) >= 18
 
 
 def test_p_value_does_not_depend_on_units():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.draws import rounding_units
@@ -19,13 +20,6 @@ def weighted(rng, n=1000):
     """Return draws that are 1.3 times too wide, with correct importance weights."""
     x = 1.3 * rng.standard_normal((n, 2))
     return x, np.exp(-0.5 * (x**2).sum(axis=1) * (1.0 - 1.0 / 1.69))
-
-
-def autoregression(rng, phi, n, dim=1):
-    x = rng.standard_normal((n, dim))
-    for t in range(1, n):
-        x[t] = phi * x[t - 1] + np.sqrt(1.0 - phi**2) * x[t]
-    return x
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -88,14 +82,14 @@ def test_autocorrelation_times_of_nested_sampling_match_simulation():
 
 
 def test_weights_of_a_chain_do_not_count_as_sorted():
-    x = autoregression(np.random.default_rng(0), 0.99, 2000)
+    x = autoregression(np.random.default_rng(0).standard_normal((2000, 1)), 0.99)
     assert not laid_out(x, np.exp(0.5 * x[:, 0])).disorder
     assert laid_out(np.sort(x, axis=0), np.exp(0.5 * np.sort(x[:, 0]))).disorder
 
 
 def test_multiplicities_of_a_chain_act_as_repeated_rows():
     rng = np.random.default_rng(1)
-    x = autoregression(rng, 0.8, 3000, 2)
+    x = autoregression(rng.standard_normal((3000, 2)), 0.8)
     counts = rng.geometric(0.4, len(x))
     merged = sk.moment_stein_discrepancy(x, NORMAL, weights=counts)
     repeated = sk.moment_stein_discrepancy(np.repeat(x, counts, axis=0), NORMAL)
@@ -106,7 +100,7 @@ def test_multiplicities_of_a_chain_act_as_repeated_rows():
 
 
 def test_one_weight_near_one_has_almost_no_effect():
-    x = autoregression(np.random.default_rng(2), 0.9, 2000)
+    x = autoregression(np.random.default_rng(2).standard_normal((2000, 1)), 0.9)
     plain = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0))
     found = sk.moment_stein_discrepancy(x, sk.targets.Normal(0.0), weights=np.r_[1.001, np.ones(len(x) - 1)])
     assert found.z == pytest.approx(plain.z, rel=0.02, abs=0.02)
@@ -129,8 +123,8 @@ def test_resampled_points_count_once_with_their_multiplicity():
 
 
 def test_repeated_states_of_a_chain_keep_their_order():
-    x = np.repeat(autoregression(np.random.default_rng(4), 0.5, 300), 4, axis=0)
-    found = laid_out(x)
+    x = autoregression(np.random.default_rng(4).standard_normal((300, 1)), 0.5)
+    found = laid_out(np.repeat(x, 4, axis=0))
     assert len(found.points) == 1200
     assert not found.disorder
     assert not found.is_weighted
@@ -138,7 +132,8 @@ def test_repeated_states_of_a_chain_keep_their_order():
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_chance_repetitions_of_rounded_values_do_not_count(dim):
-    found = laid_out(np.round(autoregression(np.random.default_rng(5), 0.8, 1000, dim), 1))
+    x = autoregression(np.random.default_rng(5).standard_normal((1000, dim)), 0.8)
+    found = laid_out(np.round(x, 1))
     assert len(found.points) == 1000
     assert not found.disorder
 
@@ -189,7 +184,7 @@ def test_thinned_points_have_a_warning():
 
 def test_many_short_chains_pass_with_a_warning():
     rng = np.random.default_rng(8)
-    chains = np.stack([autoregression(rng, 0.5, 50, 2) for _ in range(64)])
+    chains = np.stack([autoregression(rng.standard_normal((50, 2)), 0.5) for _ in range(64)])
     with pytest.warns(sk.ReadingWarning, match="64 chains of 50 draws"):
         found = sk.verdict(chains, NORMAL)
     assert found.p > 0.05

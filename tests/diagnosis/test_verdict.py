@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.diagnosis.evidence import shared_level
@@ -14,6 +14,7 @@ from steinkit.samplers import rwmh
 
 CORRELATION = np.array([[1.0, 0.9], [0.9, 1.0]])
 CORRELATED = sk.targets.Normal([0.0, 0.0], covariance=CORRELATION)
+SHARES = {"moments": 0.3, "bounded": 0.27, "sliced": 0.23, "ksd": 0.2, "invariance": 0.4}
 
 
 def normal(seed, shape):
@@ -26,14 +27,7 @@ def test_exact_samples_pass(dim):
     assert not found.is_biased
     assert found.findings == ()
     assert 300.0 < found.ksd_equivalent_draws < 3000.0  # .34 to 2.25 times n for d = 2
-    parts = (
-        found.p_of("moments") / 0.3,
-        found.p_of("bounded") / 0.27,
-        found.p_of("sliced") / 0.23,
-        found.p_of("ksd") / 0.2,
-    )
-    parts += (found.p_of("invariance") / 0.4,)
-    assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
+    assert found.p == pytest.approx(min(1.0, *(found.p_of(test) / share for test, share in SHARES.items())), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +74,7 @@ def test_slow_exact_chains_pass():
     """The effective size is about 100 of 2000 draws. One of six chains may be rejected."""
     rejected = 0
     for seed in range(6):
-        x = normal(seed, (2000, 2))
-        for t in range(1, len(x)):
-            x[t] = 0.9 * x[t - 1] + np.sqrt(0.19) * x[t]
+        x = autoregression(normal(seed, (2000, 2)), 0.9)
         found = sk.verdict(x, scores=-x)
         rejected += found.is_biased
         assert found.ess < 250.0
@@ -122,7 +114,7 @@ def with_weights_of_zero():
 
 def with_a_slow_coordinate():
     x = normal(11, (2000, 5))
-    x[:, 0] = lfilter([math.sqrt(1.0 - 0.95**2)], [1.0, -0.95], x[:, 0])
+    x[:, 0] = autoregression(x[:, 0], 0.95)
     x[:, 3] += 1.0
     return sk.Sample(x, scores=-x)
 
@@ -210,11 +202,7 @@ def test_looks_multiply_p_and_p_matters(scale, analyses):
     assert 1e-6 < once.p < 1.0
     assert often.p == min(1.0, analyses * once.p)
     assert often.p_matters == min(1.0, analyses * once.p_matters)
-    assert (often.p_of("moments"), often.p_of("sliced"), often.p_of("ksd")) == (
-        once.p_of("moments"),
-        once.p_of("sliced"),
-        once.p_of("ksd"),
-    )
+    assert all(often.p_of(test) == once.p_of(test) for test in ("moments", "sliced", "ksd"))
     assert json.loads(json.dumps(often.to_dict()))["analyses"] == analyses
 
 
@@ -374,13 +362,7 @@ def test_exact_multimodal_draws_pass():
     points, target = two_modes([0.5, 0.5])
     found = sk.verdict(points, target)
     assert found.modes.p > 0.2
-    parts = (
-        found.p_of("moments") / 0.3,
-        found.p_of("bounded") / 0.27,
-        found.p_of("sliced") / 0.23,
-        found.p_of("ksd") / 0.2,
-    )
-    parts += (found.p_of("dependence") / 0.1, found.p_of("invariance") / 0.4)
+    parts = [found.p_of(test) / share for test, share in (SHARES | {"dependence": 0.1}).items()]
     assert found.p == pytest.approx(min(1.0, *parts), rel=1e-12)
     assert found.modes_sentence in " ".join(found.summary().split())
 
@@ -426,9 +408,8 @@ def test_constrained_draws_of_a_target_on_the_real_line():
     found = sk.verdict(draws, sk.targets.Normal(0.0, dim=2))
     assert found.is_biased
     assert any(hint in each for each in found.warnings)
-    far = sk.Sample(
-        z + np.array([20.3, 0.0]), names=("tau", "mu")
-    )  # draws from a normal distribution far from zero are also positive
+    # draws from a normal distribution far from zero are also positive
+    far = sk.Sample(z + np.array([20.3, 0.0]), names=("tau", "mu"))
     found = sk.verdict(far, sk.targets.Normal([20.0, 0.0]))
     assert found.is_biased
     assert not any("positive" in each for each in found.warnings)

@@ -370,23 +370,28 @@ def one_bad(value, row=7, at=(0, 1)):
 
 
 @pytest.mark.parametrize(
-    ("covariance", "message"),
+    ("functions", "message"),
     [
         (
-            lambda x: x,
+            {"covariance": lambda x: x},
             r"covariance must return an array of shape \(20, 2, 2\) for points of shape \(20, 2\); got \(20, 2\)",
         ),
-        (lambda x: 1 / 0, "covariance raised ZeroDivisionError at .*test_operators.py, line"),
-        (one_bad(np.nan), r"`covariance` .* got nan in 'x1', 'x2'"),
-        (one_bad(2e100, at=(1, 1)), r"`covariance` .* got 2e\+100 in 'x2', 'x2'"),
-        (one_bad(0.1), r"symmetric; got 0.1\d* in row 'x1', column 'x2' and 0 in"),
-        (one_bad(-1.0, at=(1, 1)), "semi-definite; got the eigenvalue -1 at"),
-        (lambda x: np.tile([[1.0, 0.0], [0.0, 0.0]], (len(x), 1, 1)), "zero in 'x2'"),
+        ({"covariance": lambda x: 1 / 0}, "covariance raised ZeroDivisionError at .*test_operators.py, line"),
+        ({"covariance": one_bad(np.nan)}, r"`covariance` .* got nan in 'x1', 'x2'"),
+        ({"covariance": one_bad(2e100, at=(1, 1))}, r"`covariance` .* got 2e\+100 in 'x2', 'x2'"),
+        ({"covariance": one_bad(0.1)}, r"symmetric; got 0.1\d* in row 'x1', column 'x2' and 0 in"),
+        ({"covariance": one_bad(-1.0, at=(1, 1))}, "semi-definite; got the eigenvalue -1 at"),
+        ({"covariance": lambda x: np.tile([[1.0, 0.0], [0.0, 0.0]], (len(x), 1, 1))}, "zero in 'x2'"),
+        (
+            {"divergence": lambda x: x[:, 0]},
+            r"divergence must return an array of shape \(20, 2\) for points of shape \(20, 2\); got \(20,\)",
+        ),
+        ({"divergence": lambda x: np.full(x.shape, np.inf)}, r"`divergence` .* got inf in 'x1'"),
     ],
 )
-def test_invalid_covariance_is_refused(covariance, message):
+def test_invalid_results_of_the_functions_are_refused(functions, message):
     with pytest.raises(InputError, match=message):
-        coefficients_of(covariance)
+        coefficients_of(**functions)
 
 
 def test_underflow_of_squared_units_is_refused():
@@ -394,21 +399,6 @@ def test_underflow_of_squared_units_is_refused():
     coefficients = Coefficients(np.zeros((2, 1)), np.full((2, 1, 1), 3e-280))
     with pytest.raises(InputError, match="units"):
         coefficients.in_units(Units("given", np.zeros(1), np.array([3.3e-162]), ("x",)))
-
-
-@pytest.mark.parametrize(
-    ("divergence", "message"),
-    [
-        (
-            lambda x: x[:, 0],
-            r"divergence must return an array of shape \(20, 2\) for points of shape \(20, 2\); got \(20,\)",
-        ),
-        (lambda x: np.full(x.shape, np.inf), r"`divergence` .* got inf in 'x1'"),
-    ],
-)
-def test_invalid_divergence_is_refused(divergence, message):
-    with pytest.raises(InputError, match=message):
-        coefficients_of(divergence=divergence)
 
 
 def test_rounding_is_tolerated():

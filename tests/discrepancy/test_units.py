@@ -57,15 +57,8 @@ def results_of(measure, x, scores, bounds=None, shape=None):
     found = sk.verdict(given, **settings)
     findings = [(each.kind, each.parameters, each.direction) for each in found.findings]
     assert findings
-    return [
-        found.p,
-        found.p_of("moments"),
-        found.p_of("sliced"),
-        found.p_of("ksd"),
-        found.ksd_equivalent_draws,
-        found.ess,
-        hash(tuple(findings)),
-    ]
+    parts = map(found.p_of, ("moments", "sliced", "ksd"))
+    return [found.p, *parts, found.ksd_equivalent_draws, found.ess, hash(tuple(findings))]
 
 
 MEASURES = ["graph", "ksd", "ksd test", "sliced", "sliced test", "moments", "thin", "verdict"]

@@ -17,18 +17,13 @@ _FAILED = None
 
 def _records(table, measure="graph", slack=0.0, **reasons):
     """Return cells of settings step = 0, 1, ...; a row of the table has one value per seed, None for a failed cell."""
-    records = []
+    records, error = [], 0.0 if measure in ("ess", "bias") else slack
     for step, row in enumerate(table):
         for seed, value in enumerate(row):
-            found = {}
+            reason, found = "failed", {}
             if value is not _FAILED:
-                ends = (
-                    (float(value) - slack, float(value) + slack)
-                    if measure not in ("ess", "bias")
-                    else (float(value),) * 2
-                )
-                found = {measure: Measured(measure, float(value), *ends, **reasons)}
-            reason = "failed" if value is _FAILED else None
+                ends = float(value) - error, float(value) + error
+                reason, found = None, {measure: Measured(measure, float(value), *ends, **reasons)}
             records.append(Cell({"step": step}, seed, reason, cost_per_draw=5.0, measures=found))
     return records
 

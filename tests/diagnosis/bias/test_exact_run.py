@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
+from support.bias_samples import log_gamma
 
 import steinkit as sk
 from steinkit.diagnosis.exact_moves import Density, ExactRun, Hamiltonian, State
@@ -22,11 +23,6 @@ def errors(points, mean, sd):
     squares = z**2 - 1.0
     root = np.sqrt(len(points))
     return np.concatenate([root * z.mean(axis=0), root * squares.mean(axis=0) / squares.std(axis=0)])
-
-
-def log_gamma(shape, dim):
-    """Return the distribution of logarithms of gamma variables, which is skewed."""
-    return sk.Target(lambda x: shape - np.exp(x), log_density=lambda x: (shape * x - np.exp(x)).sum(axis=1), dim=dim)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -73,7 +69,7 @@ def test_draws_of_a_laplace_approximation_move_to_the_target():
     shape, dim = 2.0, 6
     points = np.log(shape) + np.random.default_rng(4).standard_normal((N, dim)) / np.sqrt(shape)
     mean, sd = digamma(shape), np.sqrt(polygamma(1, shape))
-    after = moved(points, log_gamma(shape, dim), 10)
+    after = moved(points, log_gamma(dim, shape), 10)
     assert np.abs(errors(after.points, mean, sd)).max() < 4.5 < np.abs(errors(points, mean, sd)).max()
 
 

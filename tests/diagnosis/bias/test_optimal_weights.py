@@ -10,10 +10,6 @@ SHAPE = 3.0
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def log_gamma(x):
-    return SHAPE - np.exp(x)
-
-
 def quantile_error(points, weights):
     truth = loggamma(SHAPE).ppf(LEVELS)[:, None]
     shares = np.broadcast_to(weights[:, None], points.shape)
@@ -25,7 +21,7 @@ def quantile_error(points, weights):
 def test_weights_correct_quantiles_of_draws_with_the_wrong_shape(dim):
     law, rng = loggamma(SHAPE), np.random.default_rng(0)
     x = rng.normal(law.mean(), law.std(), (400, dim))
-    found = sk.optimal_weights(x, scores=log_gamma(x))
+    found = sk.optimal_weights(x, scores=SHAPE - np.exp(x))
     assert found.lower <= found.upper < 0.7 * found.before
     assert quantile_error(x, found.weights) < 0.5 * quantile_error(x, np.full(400, 1 / 400))
 
@@ -34,7 +30,7 @@ def test_weights_reduce_the_error_of_exact_draws():
     rng, ratios = np.random.default_rng(1), []
     for _ in range(5):
         x = loggamma(SHAPE).rvs((300, 3), random_state=rng)
-        found = sk.optimal_weights(x, scores=log_gamma(x))
+        found = sk.optimal_weights(x, scores=SHAPE - np.exp(x))
         ratios.append(quantile_error(x, found.weights) / quantile_error(x, np.full(300, 1 / 300)))
     assert np.median(ratios) < 0.6
 

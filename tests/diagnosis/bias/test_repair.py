@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
-from support.bias_samples import normal_mixture
+from support.bias_samples import log_gamma, normal_mixture
 
 import steinkit as sk
 from steinkit.diagnosis.bias import repair as repairing
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::steinkit.SteinkitWarning")
 
 SHAPE = 3.0
 MEAN, SD = digamma(SHAPE), math.sqrt(polygamma(1, SHAPE))
-TARGET = sk.Target(lambda x: SHAPE - np.exp(x), log_density=lambda x: (SHAPE * x - np.exp(x)).sum(axis=1), dim=2)
-ONLY_SCORE = sk.Target(lambda x: SHAPE - np.exp(x), dim=2)
+TARGET = log_gamma(2)
+ONLY_SCORE = sk.Target(TARGET.score, dim=2)
 LEVELS = [0.05, 0.5, 0.95]
 
 

@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from support.autoregressions import autoregression
+from support.stein_matrix import stein_matrix
 
 import steinkit as sk
 from steinkit.discrepancy.kernel import goodness_of_fit
@@ -16,13 +18,6 @@ from steinkit.scored_sample import ScoredSample
 NORMAL = sk.targets.Normal([0.0])
 
 
-def autoregressive(n, phi, rng):
-    """Return a stationary autoregressive chain of N(0, 1) draws."""
-    noise = rng.standard_normal(n)
-    noise[1:] *= math.sqrt(1.0 - phi**2)
-    return lfilter([1.0], [1.0, -phi], noise)
-
-
 def rejecting(n, rng):
     """Return a Metropolis chain for N(0, 1) that rejects half of its proposals."""
     draws = np.zeros(n)
@@ -31,15 +26,6 @@ def rejecting(n, rng):
         accepted = math.log(rng.random()) < 0.5 * (draws[i - 1] ** 2 - proposal**2)
         draws[i] = proposal if accepted else draws[i - 1]
     return draws
-
-
-def stein_matrix(x):
-    """Return k0(x_i, x_j) for N(0, 1) and the kernel (1 + (x - y)^2)^(-1/2), from its derivatives."""
-    r = x[:, None] - x[None, :]
-    base = 1.0 + r**2
-    towards_x = -r * base**-1.5
-    mixed = base**-1.5 - 3.0 * r**2 * base**-2.5
-    return mixed - towards_x * x[None, :] + towards_x * x[:, None] + x[:, None] * x[None, :] * base**-0.5
 
 
 def integrated_time(matrix):
@@ -59,10 +45,15 @@ def integrated_time(matrix):
     return max(total / covariance[0], 1.0)
 
 
-@pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.6, rng)], ids=["rejecting", "smooth"])
+@pytest.mark.parametrize(
+    "make", [rejecting, lambda n, rng: autoregression(rng.standard_normal(n), 0.6)], ids=["rejecting", "smooth"]
+)
 def test_statistic_and_bootstrap_mean_match_the_full_matrix(make):
     draws = make(300, np.random.default_rng(1))
-    matrix, lags = stein_matrix(draws), np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
+    matrix, lags = (
+        stein_matrix(IMQ(), draws[:, None], -draws[:, None]),
+        np.abs(np.subtract.outer(np.arange(300), np.arange(300))),
+    )
     test = sk.kernel_stein_test(draws, NORMAL, flip_probability=0.15, n_bootstrap=4000)
     assert test.statistic == pytest.approx(matrix.sum() / 300, rel=1e-11)
     mean = (0.7**lags * matrix).sum() / 300
@@ -111,11 +102,15 @@ def test_p_value_is_exact_despite_single_precision(monkeypatch):
     assert goodness_of_fit._test(prepared, "imq", rng=1, only_p=True).p == exact.p
 
 
-@pytest.mark.parametrize("make", [rejecting, lambda n, rng: autoregressive(n, 0.8, rng)], ids=["rejecting", "smooth"])
+@pytest.mark.parametrize(
+    "make", [rejecting, lambda n, rng: autoregression(rng.standard_normal(n), 0.8)], ids=["rejecting", "smooth"]
+)
 def test_autocorrelation_time_of_the_rows(make):
     draws = make(150, np.random.default_rng(3))
     test = sk.kernel_stein_test(draws, NORMAL, n_bootstrap=1)
-    assert test.autocorrelation_time == pytest.approx(integrated_time(stein_matrix(draws)), rel=1e-9)
+    assert test.autocorrelation_time == pytest.approx(
+        integrated_time(stein_matrix(IMQ(), draws[:, None], -draws[:, None])), rel=1e-9
+    )
     assert 1.5 < test.autocorrelation_time < 12.0
 
 
@@ -176,10 +171,10 @@ def rejections(repetitions, make, **arguments):
 @pytest.mark.slow
 def test_level_and_power_on_a_chain():
     """Four rejections of 80 are expected, with standard deviation 1.9, and more for flip probability 1/2."""
-    right = rejections(80, lambda rng: autoregressive(400, 0.5, rng))
+    right = rejections(80, lambda rng: autoregression(rng.standard_normal(400), 0.5))
     assert 1 <= right <= 10
-    assert rejections(80, lambda rng: autoregressive(400, 0.5, rng), flip_probability=0.5) > 12
-    assert rejections(50, lambda rng: autoregressive(500, 0.5, rng) + 0.3) > 42
+    assert rejections(80, lambda rng: autoregression(rng.standard_normal(400), 0.5), flip_probability=0.5) > 12
+    assert rejections(50, lambda rng: autoregression(rng.standard_normal(500), 0.5) + 0.3) > 42
 
 
 def test_level_of_independent_draws_in_two_chains():
@@ -188,7 +183,9 @@ def test_level_of_independent_draws_in_two_chains():
 
 
 def test_labels_define_chains_and_their_order():
-    chains = np.stack([autoregressive(100, 0.7, np.random.default_rng(k)) for k in range(3)])[:, :, None]
+    chains = np.stack([autoregression(np.random.default_rng(k).standard_normal(100), 0.7) for k in range(3)])[
+        :, :, None
+    ]
     test = sk.kernel_stein_test(chains, NORMAL, n_bootstrap=50)
     shuffled = sk.Sample(chains)[np.random.default_rng(9).permutation(300)]
     again = sk.kernel_stein_test(shuffled, NORMAL, n_bootstrap=50)
@@ -214,7 +211,7 @@ def test_results_do_not_depend_on_threads_and_number_of_replicates():
 
 
 def test_signs_that_never_flip_are_ties():
-    draws = autoregressive(20, 0.5, np.random.default_rng(0))
+    draws = autoregression(np.random.default_rng(0).standard_normal(20), 0.5)
     assert sk.kernel_stein_test(draws, NORMAL, flip_probability=1e-9, n_bootstrap=99).p == 1.0
 
 
@@ -230,7 +227,7 @@ def test_bounds_are_used():
 
 
 def test_short_chains_are_reported():
-    walk = autoregressive(100, 0.97, np.random.default_rng(0))
+    walk = autoregression(np.random.default_rng(0).standard_normal(100), 0.97)
     assert "independent" in sk.kernel_stein_test(walk, NORMAL, n_bootstrap=9).warnings[0]
     assert sk.kernel_stein_test(walk[::50], NORMAL, flip_probability=0.5, n_bootstrap=9).warnings == ()
 

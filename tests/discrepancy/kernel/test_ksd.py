@@ -5,28 +5,12 @@ import math
 import numpy as np
 import pytest
 from stein_thinning.kernel import vfk0_imq
+from support.stein_matrix import stein_matrix
 
 import steinkit as sk
 
 KERNELS = [sk.IMQ(), sk.IMQ(1.7, -0.3), sk.GaussianKernel(1.3)]
 by_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=str)
-
-
-def stein_matrix(kernel, points, scores):
-    """Return all k0(x_i, x_j), shape (n, n), from the gradients of the base kernel."""
-    r = points[:, None] - points[None]
-    u, dim = (r**2).sum(axis=2), points.shape[1]
-    if isinstance(kernel, sk.IMQ):
-        b, e = kernel.scale**2 + u, kernel.exponent
-        k, gradient = b**e, 2 * e * (b ** (e - 1))[:, :, None] * r
-        trace = -2 * e * dim * b ** (e - 1) - 4 * e * (e - 1) * u * b ** (e - 2)
-    else:
-        k = np.exp(-u / (2 * kernel.scale**2))
-        gradient = -k[:, :, None] * r / kernel.scale**2
-        trace = k * (dim / kernel.scale**2 - u / kernel.scale**4)
-    towards_y = np.einsum("ijk,jk->ij", gradient, scores)
-    towards_x = -np.einsum("ijk,ik->ij", gradient, scores)
-    return trace + towards_y + towards_x + k * (scores @ scores.T)
 
 
 def scored(points, **arguments):

@@ -8,6 +8,7 @@ import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.stein_matrix import stein_matrix
 
 import steinkit as sk
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, stein_kernel_for
@@ -73,23 +74,6 @@ def test_stein_kernel_matches_its_definition(base, box):
     np.testing.assert_allclose(found, found.T, rtol=1e-13, atol=1e-14)
 
 
-def full_matrix(base, points, drift, covariance):
-    """Return all k0(x_i, x_j) for a of shape (n, d, d)."""
-    r = points[:, None] - points[None]
-    u = (r**2).sum(axis=2)
-    if isinstance(base, sk.IMQ):
-        b, e = base.scale**2 + u, base.exponent
-        phi, first, second = b**e, e * b ** (e - 1), e * (e - 1) * b ** (e - 2)
-    else:
-        phi = np.exp(-u / (2 * base.scale**2))
-        first, second = -phi / (2 * base.scale**2), phi / (4 * base.scale**4)
-    here, there = np.einsum("ikl,ijl->ijk", covariance, r), np.einsum("jkl,ijl->ijk", covariance, r)
-    slope = np.einsum("ijk,jk->ij", here, drift) - np.einsum("ijk,ik->ij", there, drift)
-    trace = np.einsum("ikl,jkl->ij", covariance, covariance)
-    curvature = np.einsum("ijk,ijk->ij", here, there)
-    return phi * (drift @ drift.T) + 2 * first * (slope - trace) - 4 * second * curvature
-
-
 @by_kernel
 @pytest.mark.parametrize("form", ["identity", "diagonal"])
 @pytest.mark.parametrize(("n", "dim"), [(5, 1), (300, 3), (530, 2)])
@@ -106,7 +90,7 @@ def test_compiled_rows_and_sums_match_full_matrices(base, form, n, dim):
     }[form]
     across, upright = np.ascontiguousarray(points.T), np.ascontiguousarray(drift.T)
     stein = SteinKernel(base, across, upright, compact, np.linalg.norm(drift, axis=1))
-    matrix = full_matrix(base, points, drift, full)
+    matrix = stein_matrix(base, points, drift, full)
     np.testing.assert_allclose(stein.rows(range(n)), matrix, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(stein.diagonal(), np.diag(matrix), rtol=1e-12)
     off = matrix - np.diag(np.diag(matrix))

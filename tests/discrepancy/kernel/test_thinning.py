@@ -46,6 +46,14 @@ def test_own_units_by_default():
     assert lost < 0.6 < 0.8 < kept
 
 
+def greedy(matrix):
+    """Select twelve draws by the full matrix of k0 and features."""
+    chosen = []
+    for _ in range(12):
+        chosen.append(int(np.argmin(matrix.diagonal() / 2 + matrix[:, chosen].sum(axis=1))))
+    return chosen
+
+
 @pytest.mark.parametrize("weight", [0.3, 5.0])
 def test_moments_add_to_the_kernel(weight):
     """Compare with the selection from the full matrix of k0 and features."""
@@ -55,9 +63,7 @@ def test_moments_add_to_the_kernel(weight):
     features = np.column_stack([scores, 1.0 + (points - points.mean(axis=0)) * scores])
     features /= np.sqrt((features**2).mean(axis=0))
     whole = stein + weight * np.trace(stein) / 40 * features @ features.T / 4
-    chosen: list[int] = []
-    for _ in range(12):
-        chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
+    chosen = greedy(whole)
     assert sk.thin(points, m=12, scores=scores, units="raw", moment_weight=weight).draw.tolist() == chosen
     assert chosen != sk.thin(points, m=12, scores=scores, units="raw", moment_weight=0.0).draw.tolist()
 
@@ -73,9 +79,7 @@ def test_moments_use_the_bounds():
     features = np.column_stack([slope, slope * (points - points.mean(axis=0)) + w])
     features /= np.sqrt((features**2).mean(axis=0))
     whole = whole + 0.3 * np.trace(whole) / 60 * features @ features.T / 4
-    chosen: list[int] = []
-    for _ in range(12):
-        chosen.append(int(np.argmin(whole.diagonal() / 2 + whole[:, chosen].sum(axis=1))))
+    chosen = greedy(whole)
     assert sk.thin(points, m=12, scores=np.zeros((60, 2)), bounds=bounds, units="raw").draw.tolist() == chosen
 
 

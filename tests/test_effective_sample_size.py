@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.chains import (
@@ -121,10 +122,7 @@ def test_the_comparison_detects_errors_in_the_eleventh_digit(monkeypatch):
 
 def interleaved(seed, chains, n, correlation):
     """Return draws of stationary AR(1) chains, step by step, as from emcee's ``get_chain(flat=True)``."""
-    x = np.random.default_rng(seed).standard_normal((n, chains, 3))
-    for k in range(1, n):
-        x[k] = correlation * x[k - 1] + np.sqrt(1.0 - correlation**2) * x[k]
-    return x
+    return autoregression(np.random.default_rng(seed).standard_normal((n, chains, 3)), correlation)
 
 
 @pytest.mark.parametrize(("chains", "correlation"), [(4, 0.5), (32, 0.7), (100, 0.4)])

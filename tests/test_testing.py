@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.errors import UsageError
@@ -20,10 +21,7 @@ def ring(rng, n, radius=4.0, width=0.5):
 
 
 def correlated(rng, n):
-    x = rng.standard_normal((n, 5))
-    for k in range(1, 5):
-        x[:, k] = 0.9 * x[:, k - 1] + np.sqrt(0.19) * x[:, k]
-    return x
+    return autoregression(rng.standard_normal((n, 5)).T, 0.9).T
 
 
 def banana(rng, n):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
 
 import steinkit as sk
 
@@ -54,10 +55,7 @@ def test_walkers_are_chains():
 
 def test_ess_of_autocorrelated_walkers():
     """Steps of an autoregression with autocorrelation time 39; along the other axis they are independent."""
-    make, chain = np.random.default_rng(1), np.empty((600, 8, 1))
-    chain[0] = make.standard_normal((8, 1))
-    for k in range(1, len(chain)):
-        chain[k] = 0.95 * chain[k - 1] + np.sqrt(1.0 - 0.95**2) * make.standard_normal((8, 1))
+    chain = autoregression(np.random.default_rng(1).standard_normal((600, 8, 1)), 0.95)
     _, sample = sk.from_emcee(StandIn(lambda x: -0.5 * x[0] ** 2, chain))
     found = sk.chain_diagnostics(sample).bulk_ess[0]
     assert 0.5 * 8 * 600 / 39 < found < 2.0 * 8 * 600 / 39

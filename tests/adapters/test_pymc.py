@@ -322,6 +322,8 @@ def test_draws_of_another_model_are_refused():
     draws = schools_draws()
     with pytest.raises(InputError, match="parameter 'tau'"):
         sk.from_pymc(schools(), {name: draws[name] for name in ("mu", "theta")})
+    with pytest.raises(InputError, match="got Model"):
+        sk.from_pymc(schools(), schools())
     with pytest.raises(InputError, match="outside the support"):
         sk.from_pymc(schools(), draws | {"tau": -draws["tau"]})
 
@@ -340,11 +342,6 @@ def test_numeric_labels_are_not_positions():
     np.testing.assert_array_equal(sk.from_pymc(model, counted.isel(x_dim_0=[1, 0]))[1].points, x[0])
     labelled = counted.rename({"x_dim_0": "group"})
     np.testing.assert_array_equal(sk.from_pymc(model, labelled)[1].points, x[0, :, ::-1])
-
-
-def test_a_model_is_refused_as_draws():
-    with pytest.raises(InputError, match="got Model"):
-        sk.from_pymc(schools(), schools())
 
 
 def test_parameters_that_pymc_rejects_have_density_zero():

@@ -107,18 +107,17 @@ class _Trap:
         return (Path.touch, (Path("sprung"),))
 
 
-class TestPickles:
-    @pytest.mark.parametrize("name", ["draws.npy", "draws.npz"])
-    def test_pickles_are_not_loaded(self, refused, folder, name):
-        (folder / name).write_bytes(pickle.dumps(_Trap()))
-        assert name in refused("score", name, *_NORMAL, code=3)
-        array = np.array([_Trap()], dtype=object)
-        np.save(folder / "draws.npy", array, allow_pickle=True)
-        np.savez(folder / "draws.npz", points=array, allow_pickle=True)
-        assert name in refused("score", name, *_NORMAL, code=3)
-        assert not (folder / "sprung").exists()
-        pickle.loads(pickle.dumps(_Trap()))
-        assert (folder / "sprung").exists()
+@pytest.mark.parametrize("name", ["draws.npy", "draws.npz"])
+def test_pickles_are_not_loaded(refused, folder, name):
+    (folder / name).write_bytes(pickle.dumps(_Trap()))
+    assert name in refused("score", name, *_NORMAL, code=3)
+    array = np.array([_Trap()], dtype=object)
+    np.save(folder / "draws.npy", array, allow_pickle=True)
+    np.savez(folder / "draws.npz", points=array, allow_pickle=True)
+    assert name in refused("score", name, *_NORMAL, code=3)
+    assert not (folder / "sprung").exists()
+    pickle.loads(pickle.dumps(_Trap()))
+    assert (folder / "sprung").exists()
 
 
 class TestDegenerateSamples:

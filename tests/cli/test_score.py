@@ -92,14 +92,13 @@ class TestJson:
         assert "scoring" in outcome.err
 
 
-class TestText:
-    def test_the_printed_bracket_contains_the_certified_one(self, steinkit, sample_file, draws):
-        outcome = steinkit("score", sample_file, *_NORMAL)
-        total = next(line for line in outcome.out.splitlines() if line.startswith("total"))
-        lower, upper = map(float, re.search(r"(\S+) and (\S+)$", total).groups())
-        result = _expected(draws)
-        assert lower <= result.lower <= result.upper <= upper
-        assert upper - lower < 1e-4 * upper
+def test_the_printed_bracket_contains_the_certified_one(steinkit, sample_file, draws):
+    outcome = steinkit("score", sample_file, *_NORMAL)
+    total = next(line for line in outcome.out.splitlines() if line.startswith("total"))
+    lower, upper = map(float, re.search(r"(\S+) and (\S+)$", total).groups())
+    result = _expected(draws)
+    assert lower <= result.lower <= result.upper <= upper
+    assert upper - lower < 1e-4 * upper
 
 
 class TestFiles:
@@ -247,25 +246,23 @@ class TestBounds:
         assert entry["value"] == _expected(points, bounds=[[0, 1]]).value
 
 
-class TestSettings:
-    def test_dilation_graph_and_stein_factors(self, steinkit, sample_file, draws):
-        for arguments, settings in (
-            (("--dilation", "1.3"), {"dilation": 1.3}),
-            (("--graph", "complete"), {"graph": "complete"}),
-            (("--stein-factors", "1,2,3"), {"stein_factors": (1, 2, 3)}),
-        ):
-            (entry,) = steinkit("score", sample_file, *_NORMAL, *arguments, "--json").document["results"]
-            expected = _expected(draws, **settings)
-            assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
-            assert entry["dilation"] == expected.dilation
+def test_dilation_graph_and_stein_factors(steinkit, sample_file, draws):
+    for arguments, settings in (
+        (("--dilation", "1.3"), {"dilation": 1.3}),
+        (("--graph", "complete"), {"graph": "complete"}),
+        (("--stein-factors", "1,2,3"), {"stein_factors": (1, 2, 3)}),
+    ):
+        (entry,) = steinkit("score", sample_file, *_NORMAL, *arguments, "--json").document["results"]
+        expected = _expected(draws, **settings)
+        assert (entry["value"], entry["edges"]) == (expected.value, len(expected.graph.edges))
+        assert entry["dilation"] == expected.dilation
 
 
-class TestThreshold:
-    @pytest.mark.parametrize(("threshold", "code"), [("0.99", 1), ("1.0", 4), ("1.03", 4), ("1.05", 0)])
-    def test_a_threshold_inside_the_bracket_is_undecided(self, steinkit, sample_file, wide, threshold, code):
-        outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", threshold, "--json")
-        assert outcome.code == code
-        assert (f"--fail-above {float(threshold):g}" in outcome.err) is (code == 4)
+@pytest.mark.parametrize(("threshold", "code"), [("0.99", 1), ("1.0", 4), ("1.03", 4), ("1.05", 0)])
+def test_a_threshold_inside_the_bracket_is_undecided(steinkit, sample_file, wide, threshold, code):
+    outcome = steinkit("score", sample_file, *_NORMAL, "--fail-above", threshold, "--json")
+    assert outcome.code == code
+    assert (f"--fail-above {float(threshold):g}" in outcome.err) is (code == 4)
 
 
 class TestProcesses:

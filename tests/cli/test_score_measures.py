@@ -106,21 +106,20 @@ class TestText:
         assert re.search(r"cost\s+per\s+draw\D+5\.$", text, flags=re.MULTILINE)
 
 
-class TestMistakes:
-    @pytest.mark.parametrize(
-        ("arguments", "code", "message"),
-        [
-            (("--measure", "stein"), 2, "'stein' is not one of"),
-            (("--measure", "ksd", "--plot", "where.png"), 2, "--measure"),
-            (("--kernel", "gaussian"), 2, "--measure ksd"),
-            (("--measure", "ess", "--fail-above", "1"), 2, "got ess"),
-            (("--measure", "classical", "--operator", "op.py:operator"), 3, "op.py"),
-        ],
-    )
-    def test_mistakes(self, steinkit, line_file, arguments, code, message):
-        outcome = steinkit("score", line_file, *_NORMAL, *arguments)
-        assert (outcome.code, outcome.out) == (code, "")
-        assert message in outcome.err
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--measure", "stein"), 2, "'stein' is not one of"),
+        (("--measure", "ksd", "--plot", "where.png"), 2, "--measure"),
+        (("--kernel", "gaussian"), 2, "--measure ksd"),
+        (("--measure", "ess", "--fail-above", "1"), 2, "got ess"),
+        (("--measure", "classical", "--operator", "op.py:operator"), 3, "op.py"),
+    ],
+)
+def test_mistakes(steinkit, line_file, arguments, code, message):
+    outcome = steinkit("score", line_file, *_NORMAL, *arguments)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert message in outcome.err
 
 
 class TestDefault:

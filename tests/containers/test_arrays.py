@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.containers.reading import read_draws
@@ -12,12 +13,7 @@ STEPS, WALKERS, RHO = 300, 16, 0.9
 @pytest.fixture(scope="module")
 def walks():
     """Return stationary AR(1) walkers, (steps, walkers, 1); the ESS per draw is (1 - rho) / (1 + rho)."""
-    rng = np.random.default_rng(0)
-    x = np.empty((STEPS, WALKERS))
-    x[0] = rng.standard_normal(WALKERS)
-    for t in range(1, STEPS):
-        x[t] = RHO * x[t - 1] + np.sqrt(1.0 - RHO**2) * rng.standard_normal(WALKERS)
-    return x[..., None]
+    return autoregression(np.random.default_rng(0).standard_normal((STEPS, WALKERS, 1)), RHO)
 
 
 def test_ess_depends_on_the_axis_of_the_chains(walks):

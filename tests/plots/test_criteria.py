@@ -94,8 +94,7 @@ class TestSelection:
         assert _marked(ax, "o", 13) == [(row.settings["step_size"], pytest.approx(row.median))]
 
     def test_a_setting_that_fails_with_half_of_its_seeds_has_a_cross(self, ax):
-        choice = _choice("graph", [5.0, 2.0, 8.0], failures=6)
-        plots.selection({"graph": choice}, "step_size", ax)
+        plots.selection({"graph": _choice("graph", [5.0, 2.0, 8.0], failures=6)}, "step_size", ax)
         assert [x for x, _ in _marked(ax, "x", 8)] == [_STEPS[-1]]
         assert ax.lines[0].get_xdata() == pytest.approx(_STEPS[:-1])
         assert "half or more failed" in {text.get_text() for text in ax.get_legend().get_texts()}

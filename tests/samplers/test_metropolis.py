@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.monte_carlo import LIMIT, normal, worst
+from support.monte_carlo import LIMIT, POSTERIOR, POSTERIOR_MARGINALS, RUN, normal, worst
 
 import steinkit as sk
 from steinkit import samplers
-
-POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
-
-POSTERIOR_MARGINALS = [
-    normal(*pair) for pair in zip(POSTERIOR.posterior_mean, POSTERIOR.posterior_variance, strict=True)
-]
 
 POSTERIOR_SCALE = 1.5 * np.sqrt(POSTERIOR.posterior_variance)
 
@@ -21,8 +15,6 @@ CORRELATED = sk.targets.Normal(mean=[1.0, -1.0], covariance=[[1.0, 0.8], [0.8, 2
 CORRELATED_MARGINALS = [normal(1.0, 1.0), normal(-1.0, 2.0)]
 
 GAMMA = sk.targets.Gamma(shape=2.0, rate=1.0)
-
-RUN = {"chains": 100, "burn_in": 60, "draws": 40, "thin": 3}
 
 CASES = {
     "rwmh-posterior": (samplers.rwmh, POSTERIOR, POSTERIOR_MARGINALS, {"proposal_scale": POSTERIOR_SCALE}),

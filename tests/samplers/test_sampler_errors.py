@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from support.sampler_problems import plain
 from tqdm import tqdm
 
 import steinkit as sk
@@ -15,14 +16,6 @@ NODAL = sk.targets.LogisticRegression.nodal()
 NORMAL = sk.targets.Normal(mean=[0.0, 0.0])
 WALK = {"proposal_scale": 0.1, "draws": 5}
 SGLD = {"step_size": 0.01, "batch_size": 5, "draws": 5}
-
-
-def changed(**functions):
-    """Return the nodal posterior with some functions replaced."""
-    terms = {
-        name: getattr(NODAL, name) for name in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
-    }
-    return sk.Posterior(NODAL.data, **terms | functions, dim=6)
 
 
 def full_gradient_on_minibatches(**options):
@@ -101,7 +94,7 @@ def test_options_out_of_range(run, message):
 @pytest.mark.parametrize("function", [samplers.rwmh, samplers.barker_mh])
 def test_invalid_functions_of_a_posterior(functions, message, function):
     with pytest.raises(sk.InputError, match=message):
-        function(changed(**functions), **WALK)
+        function(plain(NODAL, "dim", **functions), **WALK)
 
 
 def broken_after(calls, name, value):
@@ -113,7 +106,7 @@ def broken_after(calls, name, value):
         found = getattr(NODAL, name)(theta, x, y)
         return found if count[0] <= calls else found * value
 
-    return changed(**{name: function})
+    return plain(NODAL, "dim", **{name: function})
 
 
 @pytest.mark.parametrize("function", [samplers.rwmh, samplers.barker, samplers.approximate_mh, samplers.barker_mh])
@@ -145,12 +138,12 @@ def test_divergence():
     mixture = sk.targets.GaussianMean.simulate(100)
     with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the state is \(.*\)"):
         samplers.sgld(mixture, step_size=10.0, batch_size=10, draws=1000, chains=3)
-    gradient = broken_after(10, "grad_log_likelihood", np.nan)
     with pytest.raises(sk.InputError, match=r"chain 1, step \d+: the gradient .* \(.*\) is \(nan, "):
-        samplers.sgld(gradient, step_size=0.01, batch_size=10, draws=50)
-    gradient = broken_after(10, "grad_log_likelihood", np.nan)
+        samplers.sgld(broken_after(10, "grad_log_likelihood", np.nan), step_size=0.01, batch_size=10, draws=50)
     with pytest.raises(sk.InputError, match=r"chain 1, step \d+: .*log ratio.*nan"):
-        samplers.corrected_sgld(gradient, step_size=0.01, batch_size=10, draws=50)
+        samplers.corrected_sgld(
+            broken_after(10, "grad_log_likelihood", np.nan), step_size=0.01, batch_size=10, draws=50
+        )
 
 
 def test_starts_outside_the_support():
@@ -218,10 +211,7 @@ def test_a_batch_longer_than_a_slice_is_read_in_several(monkeypatch):
 
 def test_sgld_outside_the_bounds_is_an_error():
     base = sk.targets.GaussianMean.simulate(20, theta=0.2)
-    terms = {
-        name: getattr(base, name) for name in ("log_likelihood", "grad_log_likelihood", "log_prior", "grad_log_prior")
-    }
-    bounded = sk.Posterior(base.data, **terms, bounds=[[0.0, np.inf]])
+    bounded = plain(base, bounds=[[0.0, np.inf]])
     with pytest.raises(sk.InputError, match=r"chain \d, step \d+: .*bounds"):
         samplers.sgld(bounded, step_size=0.05, batch_size=10, draws=500, start=0.2)
     draws = samplers.corrected_sgld(bounded, step_size=0.05, batch_size=10, draws=500, start=0.2)
@@ -241,9 +231,7 @@ def test_a_budget_ends_chains_at_different_lengths():
     assert len(sample) == draws.lengths.sum()
     np.testing.assert_array_equal(np.bincount(sample.chain), draws.lengths)
     np.testing.assert_array_equal(sample.points, draws.points[draws.present])
-    again = samplers.barker_mh(
-        NODAL, proposal_scale=0.2, batch_size=10, budget=2000, seed=draws.seeds[2:3], burn_in=3, thin=2
-    )
+    again = samplers.barker_mh(NODAL, seed=draws.seeds[2:3], **options)
     np.testing.assert_array_equal(again.points[0], draws.points[2, : draws.lengths[2]])
     assert (draws.mean_batch_size > 9).all()
     assert ((draws.acceptance > 0) & (draws.acceptance < 1)).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.monte_carlo import LIMIT, normal, worst
+from support.monte_carlo import LIMIT, POSTERIOR, POSTERIOR_MARGINALS, RUN, normal, worst
 
 import steinkit as sk
 from steinkit import samplers
@@ -11,12 +11,6 @@ from steinkit.samplers import MetropolisTest
 from steinkit.samplers.chains import gradients
 from steinkit.samplers.chains.draws import Kind
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel
-
-POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
-POSTERIOR_MARGINALS = [
-    normal(*pair) for pair in zip(POSTERIOR.posterior_mean, POSTERIOR.posterior_variance, strict=True)
-]
-RUN = {"chains": 100, "burn_in": 60, "draws": 40, "thin": 3}
 
 
 @pytest.mark.parametrize("test", [samplers.MetropolisTest(), samplers.BarkerTest()], ids=repr)

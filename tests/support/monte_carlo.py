@@ -7,6 +7,8 @@ their mean is compared with the exact value in units of its standard error.
 import numpy as np
 from scipy import stats
 
+import steinkit as sk
+
 LIMIT = 4.5  # standard errors; exceeded by about 7e-6 of correct statistics
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -37,3 +39,10 @@ def worst(draws, marginals):
 
 def normal(mean, variance):
     return stats.norm(mean, np.sqrt(variance))
+
+
+POSTERIOR = sk.targets.GaussianMean.simulate(40, theta=[0.3, -0.2], variance=[1.0, 4.0])
+POSTERIOR_MARGINALS = [
+    normal(*pair) for pair in zip(POSTERIOR.posterior_mean, POSTERIOR.posterior_variance, strict=True)
+]
+RUN = {"chains": 100, "burn_in": 60, "draws": 40, "thin": 3}

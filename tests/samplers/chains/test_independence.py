@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.sampler_problems import vectorised
+from support.sampler_problems import plain, vectorised
 
 import steinkit as sk
 from steinkit import samplers
@@ -100,14 +100,7 @@ def test_the_last_state_of_a_chain_is_where_it_may_start_again():
 
 
 def test_a_single_likelihood_form_is_enough():
-    single = sk.Posterior(
-        MIXTURE.data,
-        MIXTURE.log_likelihood,
-        MIXTURE.grad_log_likelihood,
-        MIXTURE.log_prior,
-        MIXTURE.grad_log_prior,
-        dim=2,
-    )
+    single = plain(MIXTURE, "dim")
     for function, options in (
         (samplers.barker_mh, WALK),
         (samplers.mala, {"step_size": 0.1}),

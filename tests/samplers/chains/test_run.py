@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from support.sampler_problems import plain
 
 import steinkit as sk
 from steinkit.samplers import AusterityTest, Langevin, MetropolisTest, MinibatchBarkerTest, RandomWalk, RunOptions
@@ -28,9 +29,7 @@ class Counted:
             self.gradient += len(y)
             return NODAL.grad_log_likelihood(theta, x, y)
 
-        return sk.Posterior(
-            NODAL.data, log_likelihood, grad_log_likelihood, NODAL.log_prior, NODAL.grad_log_prior, dim=6
-        )
+        return plain(NODAL, "dim", log_likelihood=log_likelihood, grad_log_likelihood=grad_log_likelihood)
 
 
 @dataclass(frozen=True)

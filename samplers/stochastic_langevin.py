@@ -15,7 +15,6 @@ correct the error due to the minibatch.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
@@ -28,7 +27,14 @@ from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains import likelihood_terms as models
 from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunKeywords, RunOptions, normals
-from steinkit.samplers.chains.gradients import BatchGradient, Langevin, Mode, add_noise, follow_gradient
+from steinkit.samplers.chains.gradients import (
+    BatchGradient,
+    Langevin,
+    Mode,
+    StochasticLangevin,
+    add_noise,
+    follow_gradient,
+)
 from steinkit.samplers.chains.run import run_chains
 from steinkit.samplers.registry import OwnOption, sampler
 
@@ -145,14 +151,14 @@ def sgld(
     def step_sizes(t: Any) -> Any:
         return step_size * (1.0 + t / decay_offset) ** -decay
 
-    given = model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before
+    parts = StochasticLangevin(model, options, recorder, batch, temperature, step_sizes, mode, step_cost, before)
     with np.errstate(all="ignore"):  # non-finite values are reported with their chain and step
         if posterior.compiled_terms is not None:
             from steinkit.samplers.chains.compiled_chains import LangevinChains
 
-            LangevinChains(*given).run(states)
+            LangevinChains(parts).run(states)
         else:
-            _take_steps(states, *given)
+            _take_steps(states, parts)
     return recorder.draws(model.names, settings)
 
 
@@ -231,35 +237,24 @@ def corrected_sgld(
     return run_chains("corrected_sgld", posterior, Langevin(step_size, batch_size), chosen, options, temperature)
 
 
-def _take_steps(
-    states: Floats,
-    model: models.PosteriorModel,
-    options: RunOptions,
-    recorder: Recorder,
-    batch: int,
-    temperature: float,
-    step_size: Callable[[int], float],
-    mode: Mode | None,
-    step_cost: int,
-    before: int,
-) -> None:
+def _take_steps(states: Floats, run: StochasticLangevin) -> None:
     """Advance all chains together, with the same cost per step for all chains."""
-    chains, dim = np.arange(len(states)), states.shape[1]
-    gradient = BatchGradient(model, batch, options.seeds, mode)
-    noise = Noise(options.seeds, Kind.PROPOSAL, dim, normals)
+    chains, options, recorder = np.arange(len(states)), run.options, run.recorder
+    gradient = BatchGradient(run.model, run.batch, options.seeds, run.mode)
+    noise = Noise(options.seeds, Kind.PROPOSAL, states.shape[1], normals)
     done = np.zeros(len(states), dtype=np.int64)  # number of steps taken, which is the same for all chains
-    steps = options.steps_of(step_cost, before)
+    steps = options.steps_of(run.step_cost, run.before)
     for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):
-        step = step_size(t)
-        drift = gradient.turn_to(chains, states, temperature).at_states()
+        step = run.step_sizes(t)
+        drift = gradient.turn_to(chains, states, run.temperature).at_states()
         moved = add_noise(follow_gradient(states, step, drift), math.sqrt(step), noise.take(chains, done))
         if not np.isfinite(moved).all():
             models.require_gradients(drift, states, chains, done)
             models.require_states(moved, chains, done, "the state")
         states = moved
-        models.require_support(model, states, chains, t)
+        models.require_support(run.model, states, chains, t)
         done += 1
         # By equation 11 of Welling and Teh, the weight of theta_t is eps_t, the size of the step that starts at
         # theta_t.
-        columns = {"weights": np.full(len(states), step_size(t + 1))} if "weights" in recorder.columns else {}
-        recorder.record(chains, done, points=states, cost=before + done * step_cost, **columns)
+        columns = {"weights": np.full(len(states), run.step_sizes(t + 1))} if "weights" in recorder.columns else {}
+        recorder.record(chains, done, points=states, cost=run.before + done * run.step_cost, **columns)

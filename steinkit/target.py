@@ -537,9 +537,8 @@ class Target:
         differs = error > np.maximum(_SCORE_RTOL * size, 10.0 * uncertainty)
         if differs.any():
             share = error / size
-            worst = list(dict.fromkeys(rows[np.argsort(-share)].tolist()))[
-                : max(2, _CHECKED_ENTRIES // len(directions[0]))
-            ]
+            worst = list(dict.fromkeys(rows[np.argsort(-share)].tolist()))
+            worst = worst[: max(2, _CHECKED_ENTRIES // len(directions[0]))]
             self.check(points[worst], rtol=max(_SCORE_RTOL, 0.1 * float(share[differs].max())), names=names)
         self.score_is_checked, self._doubts = True, () if judged.any() else (_NOT_COMPARED,)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from steinkit.samplers.acceptance.rules import Rule, rule_of
 from steinkit.samplers.chains import compiled_kernels as kernels
 from steinkit.samplers.chains import likelihood_terms as models
 from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions, generator, normals, uniforms
-from steinkit.samplers.chains.gradients import Langevin, Mode, RandomWalk
+from steinkit.samplers.chains.gradients import Langevin, RandomWalk, StochasticLangevin
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
 
@@ -231,53 +230,20 @@ class MetropolisChains(CompiledChains):
 
 
 class LangevinChains(CompiledChains):
-    """`sgld` chains for a posterior with compiled terms and gradients.
+    """`sgld` chains for a posterior with compiled terms and gradients."""
 
-    Parameters
-    ----------
-    model : models.PosteriorModel
-        Posterior with terms of the type `kernels.Terms`.
-    options : RunOptions
-        Options of the run.
-    recorder : Recorder
-        Recorder of the draws.
-    batch : int
-        Number of data points per step.
-    temperature : float
-        Temperature T, which divides the log likelihood.
-    step_sizes : callable, (n,) -> (n,)
-        Function that maps step numbers, counted from 0, to step sizes.
-    mode : Mode, optional
-        Mode for control variates.
-    step_cost, before : int
-        Number of gradient evaluations at single data points per step, and before the first step.
-    """
-
-    def __init__(
-        self,
-        model: models.PosteriorModel,
-        options: RunOptions,
-        recorder: Recorder,
-        batch: int,
-        temperature: float,
-        step_sizes: Callable[[Floats], Floats],
-        mode: Mode | None,
-        step_cost: int,
-        before: int,
-    ) -> None:
-        self.batch, self.step_sizes, self.mode, self.before = batch, step_sizes, mode, before
-        plan: dict[str, Any] = {"variates": mode is not None, "reads_all": 1, "gradient_batch": batch}
-        plan |= {"steps": options.steps_of(step_cost, self.before), "step_cost": step_cost}
-        super().__init__(kernels.advance_langevin, model, options, temperature, recorder, **plan)
+    def __init__(self, run: StochasticLangevin) -> None:
+        self.step_sizes, self.mode, self.before = run.step_sizes, run.mode, run.before
+        plan: dict[str, Any] = {"variates": run.mode is not None, "reads_all": 1, "gradient_batch": run.batch}
+        plan |= {"steps": run.options.steps_of(run.step_cost, run.before), "step_cost": run.step_cost}
+        super().__init__(kernels.advance_langevin, run.model, run.options, run.temperature, run.recorder, **plan)
 
     def begin(self, k: int) -> None:
         """Set the chain's random number generator and its mode."""
         self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
         if self.mode is not None:
-            self.vectors[kernels.Vector.MODE], self.vectors[kernels.Vector.GRADIENT_AT_MODE] = (
-                self.mode.state,
-                self.mode.gradient,
-            )
+            self.vectors[kernels.Vector.MODE] = self.mode.state
+            self.vectors[kernels.Vector.GRADIENT_AT_MODE] = self.mode.gradient
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
         """Return the noise, the step sizes, and the size of the next step."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from steinkit.arguments import batch_within, positive, real_numbers, require_fun
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.draws import Kind
+from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
 from steinkit.samplers.chains.readers import DataWalk
 from steinkit.targets.family import as_positive, as_vector
@@ -516,6 +516,40 @@ class Mode:
         if not np.isfinite(found.x).all() or not np.isfinite(found.fun):
             raise InputError(f"L-BFGS found no mode of {posterior.label!r} from {start.tolist()}: {found.message}")
         return cls(found.x, gradient, model.size * (found.nfev + 1))
+
+
+class StochasticLangevin(NamedTuple):
+    """Parts of a run of `sgld`.
+
+    Attributes
+    ----------
+    model : PosteriorModel
+        Posterior that supplies the gradients.
+    options : RunOptions
+        Options of the run.
+    recorder : Recorder
+        Recorder of the draws.
+    batch : int
+        Number of data points per step.
+    temperature : float
+        Temperature T, which divides the log likelihood.
+    step_sizes : callable
+        Function that maps step numbers, counted from 0, to step sizes.
+    mode : Mode or None
+        Mode for control variates.
+    step_cost, before : int
+        Number of gradient evaluations at single data points per step, and before the first step.
+    """
+
+    model: PosteriorModel
+    options: RunOptions
+    recorder: Recorder
+    batch: int
+    temperature: float
+    step_sizes: Callable[[Any], Any]
+    mode: Mode | None
+    step_cost: int
+    before: int
 
 
 Gradient = FullGradient | BatchGradient

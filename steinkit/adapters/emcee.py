@@ -107,13 +107,11 @@ def _log_density(sampler: Any) -> Callable[[Floats], Floats]:
     The pool may already be closed.
     """
 
-    def given(points: Floats) -> Any:
-        if getattr(sampler, "params_are_named", False):
-            return [{name: point[where] for name, where in sampler.parameter_names.items()} for point in points]
-        return points
-
     def log_density(points: Floats) -> Floats:
-        values = sampler.log_prob_fn(points) if sampler.vectorize else map(sampler.log_prob_fn, given(points))
+        given: Any = points
+        if getattr(sampler, "params_are_named", False):
+            given = [{name: point[where] for name, where in sampler.parameter_names.items()} for point in points]
+        values = sampler.log_prob_fn(given) if sampler.vectorize else map(sampler.log_prob_fn, given)
         # a function with blobs returns the log density first
         found = [value[0] if np.ndim(value) or isinstance(value, Sequence) else value for value in values]
         return np.array(found, dtype=np.float64)

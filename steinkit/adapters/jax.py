@@ -80,13 +80,13 @@ def from_numpyro(model: Callable[..., Any], draws: Any, /, *args: Any, **kwargs:
         with double_precision():
             log_q = _log_q(made, target, sample.points, (guide, params), (model, args, kwargs))
         return target, sample.with_columns(log_q=log_q)
-    is_run = hasattr(draws, "get_samples")
-    if is_run:
-        target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
-        sample = sample.with_columns(**_diagnostics(draws))
-    else:
-        target, sample = made.bind(draws)
-    gradients = draws.get_extra_fields(group_by_chain=True).get("z_grad") if is_run else None
+    if not hasattr(draws, "get_samples"):
+        return made.bind(draws)
+    target, sample = made.bind(draws.get_samples(group_by_chain=True), dims=("chain", "draw"))
+    stored = draws.get_extra_fields(group_by_chain=True)
+    known = {"divergent": "diverging", "energy": "energy"}
+    sample = sample.with_columns(**{own: np.ravel(stored[name]) for own, name in known.items() if name in stored})
+    gradients = stored.get("z_grad")
     if isinstance(gradients, Mapping) and all(each.name in gradients for each in made.parameters):
         columns = [-np.asarray(gradients[each.name]).reshape(len(sample), -1) for each in made.parameters]
         hold_stored(target, sample, np.concatenate(columns, axis=1).astype(np.float64))
@@ -112,13 +112,6 @@ def _log_q(made: Model, target: Target, points: Floats, fit: tuple[Any, Any], ca
 
     values = made.constrain(points)
     return target.log_density(points) + np.asarray(jax_module().vmap(difference)(values), dtype=np.float64)
-
-
-def _diagnostics(mcmc: Any) -> dict[str, Any]:
-    """Return the divergences and energies collected by a run, one per draw."""
-    fields = mcmc.get_extra_fields(group_by_chain=True)
-    names = {"divergent": "diverging", "energy": "energy"}
-    return {own: np.asarray(fields[name]).reshape(-1) for own, name in names.items() if name in fields}
 
 
 def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Model:
@@ -183,12 +176,12 @@ class _Space:
             Parameter(name, shape, _space(sites[name]["fn"].support), free_shape)
             for name, (shape, free_shape) in zip(self.sites, shapes, strict=True)
         )
-        self._there = vectorised(lambda vector: self._ravelled(self._free(self._sites_of(vector))))
+        self._there = vectorised(lambda vector: self._ravelled(self._free(self._named(self._values, vector))))
         self._back = vectorised(lambda vector: self._ravelled(self._constrained(self.position(vector))))
 
     def position(self, vector: Any) -> dict[str, Any]:
         """Return a dictionary with the unconstrained values of each site."""
-        return dict(zip(self.sites, self._coordinates.unravel(vector), strict=True))
+        return self._named(self._coordinates, vector)
 
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
         """Transform draws of the sites to an unconstrained array of shape (n, d)."""
@@ -197,14 +190,11 @@ class _Space:
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
         """Transform an array of shape (n, d) to draws of the sites."""
-        found, begin, values = self._back(points), 0, {}
-        for each in self.parameters:
-            values[each.name] = found[:, begin : (begin := begin + int(np.prod(each.shape)))]
-        return values
+        ends = np.cumsum([math.prod(each.shape) for each in self.parameters])
+        return dict(zip(self.sites, np.split(self._back(points), ends[:-1], axis=1), strict=True))
 
-    def _sites_of(self, vector: Any) -> dict[str, Any]:
-        """Return a dictionary with the values of each site."""
-        return dict(zip(self.sites, self._values.unravel(vector), strict=True))
+    def _named(self, coordinates: TreeCoordinates, vector: Any) -> dict[str, Any]:
+        return dict(zip(self.sites, coordinates.unravel(vector), strict=True))
 
     def _ravelled(self, values: Mapping[str, Any]) -> Any:
         jnp = jax_module().numpy

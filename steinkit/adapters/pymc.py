@@ -288,20 +288,15 @@ class Graphs:
 
     @cached_property
     def _backward(self) -> Any:
-        tensor = _pytensor("tensor")
+        replace, tensor = _pytensor("graph.replace"), _pytensor("tensor")
         points, at_points = self._points()
         own = []
         for rv, value in zip(self._model.free_RVs, self._values, strict=True):
             transform = self._model.rvs_to_transforms[rv]
-            own.append(value if transform is None else transform.backward(value, *rv.owner.inputs))
-        own = _pytensor("graph.replace").clone_replace(
-            self._model.replace_rvs_by_values([tensor.as_tensor_variable(each) for each in own]),
-            self._data,
-            rebuild_strict=False,
-        )
-        return self._function(
-            [points], _pytensor("graph.replace").vectorize_graph(own, at_points), on_unused_input="ignore"
-        )
+            back = value if transform is None else transform.backward(value, *rv.owner.inputs)
+            own.append(tensor.as_tensor_variable(back))
+        own = replace.clone_replace(self._model.replace_rvs_by_values(own), self._data, rebuild_strict=False)
+        return self._function([points], replace.vectorize_graph(own, at_points), on_unused_input="ignore")
 
     def _total(self, terms: list[Any]) -> tuple[list[Any], Any]:
         """Return a symbolic matrix of n points and the sum of terms at each point."""
@@ -525,12 +520,8 @@ def _of_model(
             f"appears in only one of the two lists; pass the model that was compiled"
         )
     order = [stored.index(label) for label in wanted]
-    sample = Sample(
-        points=points[:, order],
-        scores=None if scores is None else scores[:, order],
-        names=found.names,
-        **_extra(stats),
-    )
+    scores = None if scores is None else scores[:, order]
+    sample = Sample(points[:, order], scores=scores, names=found.names, **_extra(stats))
     target = found.target_of(sample)
     check(target, sample)
     hold_stored(target, sample, sample.scores, "pass the model that was compiled")

@@ -243,7 +243,9 @@ def _over_rows(torch: Any, function: Callable[[Any], Any], rows: Any) -> Callabl
         if of_batch == (n,):
             _require_separate(torch, function, few)
             return function
-    remedy = _remedy(of_point, of_point_text, of_batch_text)
+    remedy = "; sum over the coordinates" if of_point else ""
+    if any(sign in text for sign in ("dtype", "Double") for text in (of_point_text, of_batch_text)):
+        remedy = ". It runs in double precision: convert the tensors that it uses with .double()"
     raise InputError(
         "log_density must return one number for a point, or n numbers for n points; for the first draw it "
         f"{of_point_text}, for the first {n} draws it {of_batch_text}{remedy}"
@@ -292,12 +294,6 @@ def _shape(function: Callable[[Any], Any], points: Any) -> tuple[tuple[int, ...]
     if not hasattr(value, "shape"):
         return None, f"returned {type(value).__name__}, which is not a tensor"
     return tuple(value.shape), f"returned shape {tuple(value.shape)}"
-
-
-def _remedy(of_point: tuple[int, ...] | None, *texts: str) -> str:
-    if any("dtype" in each or "Double" in each for each in texts):
-        return ". It runs in double precision: convert the tensors that it uses with .double()"
-    return "; sum over the coordinates" if of_point else ""
 
 
 def _transform(torch: Any, name: str, constraint: Any, rows: Any) -> Any:

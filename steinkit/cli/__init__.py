@@ -106,9 +106,8 @@ def main() -> NoReturn:
     No traceback is printed for user errors.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # names can contain characters that the terminal encoding does not support
+        # names can contain characters that the terminal encoding does not support
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with terminal.heeded_interrupts(), warnings.catch_warnings(), on_screen(terminal.terminal_columns(sys.stdout)):
             errors.leave_to_results()  # the commands themselves print the warnings in results

@@ -221,16 +221,15 @@ class Request(NamedTarget):
     def task(self, samples: Mapping[str, Sample], lead: str) -> Task:
         """Return the arguments for samples with the same parameters as ``lead``."""
         target = self.of_sample(lead, samples[lead], needs_scores=self.needs_scores)
-        left_out = [note for each in samples.values() for note in selected(each, target)[1]]
-        samples = {name: selected(each, target)[0] for name, each in samples.items()}
-        sample = samples[lead]
+        chosen = {name: selected(each, target) for name, each in samples.items()}
+        sample = chosen[lead][0]
         measures = self._measures_in(sample.dim)
         repeats = self._repeats(target) if "reference" in self.given else 0
         settings, run = self._settings(sample), self._long_run(target, sample)
-        named = {name: named_as(target, each, self.given["columns"]) for name, each in samples.items()}
-        renamed = dict.fromkeys([*left_out, *(note for _, notes in named.values() for note in notes)])
+        named = {name: named_as(target, each, self.given["columns"]) for name, (each, _) in chosen.items()}
+        doubts = [note for found in (chosen, named) for _, notes in found.values() for note in notes]
         under_names = {name: each for name, (each, _) in named.items()}
-        return Task(under_names, measures, target, settings, repeats, tuple(renamed), run)
+        return Task(under_names, measures, target, settings, repeats, tuple(dict.fromkeys(doubts)), run)
 
     @property
     def judging(self) -> Judging | None:
@@ -244,10 +243,8 @@ class Request(NamedTarget):
 
     def _settings(self, sample: Sample) -> dict[str, Any]:
         """Return the settings of the measures, with bounds for the parameters."""
-        found: dict[str, Any] = {"progress": on_terminal()}
-        for name in all_options():
-            if name in self.given:
-                found |= {name: self.given[name]}
+        found: dict[str, Any] = {name: self.given[name] for name in all_options() if name in self.given}
+        found["progress"] = on_terminal()
         found["bounds"] = bounds_for(found["bounds"], sample)
         if found["operator"] is not None:
             from steinkit.discrepancy.operators import RiemannianLangevin

@@ -44,10 +44,6 @@ def imported(path: str) -> Callable[..., Any]:
     return call
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """A setting of a measure.
@@ -91,11 +87,7 @@ class Option:
     default_text: str = ""
 
     may_be_object: bool = False
-    checked: Callable[[Any], Any] = _unchanged
-
-
-def _bounds(value: Any) -> Any:
-    return None if value is None else as_bounds(value, None)
+    checked: Callable[[Any], Any] = lambda value: value
 
 
 def _stein_factors(value: Any) -> tuple[float, float, float]:
@@ -135,7 +127,7 @@ _SHARED = {
     "bounds": Option(
         read=str,
         may_be_object=True,
-        checked=_bounds,
+        checked=lambda value: None if value is None else as_bounds(value, None),
         metavar="LOWER,UPPER",
         help="Bounds of the support: one pair, one per parameter, or NAME=LOWER,UPPER",
     ),

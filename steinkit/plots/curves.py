@@ -67,14 +67,8 @@ def curve(
     x, values, lower, upper = result.n, result.values, result.lower, result.upper
     has_rate = math.isfinite(result.rate)
     name = measure.title if label is None else printable(label)
-    ax.plot(
-        x,
-        values,
-        color=color,
-        marker=marker,
-        markersize=4,
-        label=f"{name}, rate {result.rate:.2f}" if has_rate else name,
-    )
+    shown = f"{name}, rate {result.rate:.2f}" if has_rate else name
+    ax.plot(x, values, color=color, marker=marker, markersize=4, label=shown)
     if result.interval is not None:
         ax.fill_between(x, *result.interval.T, color=color, alpha=0.2, linewidth=0.0)
     ax.vlines(x, lower, upper, color=color, linewidth=2.5, alpha=0.6)

@@ -31,17 +31,7 @@ import numpy as np
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.measurement import Reference
-from steinkit.plots.axes import (
-    ALPHA,
-    BLUE,
-    DARK,
-    GRAY,
-    HATCH,
-    RED,
-    axes_or_new,
-    in_style,
-    legend_below,
-)
+from steinkit.plots.axes import ALPHA, BLUE, DARK, GRAY, HATCH, RED, axes_or_new, in_style, legend_below
 from steinkit.sample import Floats
 from steinkit.target import Target
 

@@ -130,9 +130,8 @@ def _(found: Verdict, target: Target | None = None) -> tuple[ReportFigure, ...]:
         "Each line shows the distance of one finding from the target in standard errors, with a 95% interval. "
         "Values in the gray band are consistent with chance."
     )
-    return (
-        _report_figure("Findings", caption, found.sentence, partial(verdict, found), 1.8 + 0.45 * len(found.findings)),
-    )
+    height = 1.8 + 0.45 * len(found.findings)
+    return (_report_figure("Findings", caption, found.sentence, partial(verdict, found), height),)
 
 
 @figures.register
@@ -233,11 +232,8 @@ def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Report
     alt = f"{', '.join(f'{each.name} {compact(each.value)}' for each in terms)}."
     height = 1.0 + 0.3 * min(len(terms), _MOST_BARS)
     draw = partial(coordinate_bars, terms, most=_MOST_BARS, longest_name=18)
-    return [
-        _report_figure(
-            f"{sentence(result.title)} by coordinate", "Error bars show certified brackets.", alt, draw, height
-        )
-    ]
+    heading = f"{sentence(result.title)} by coordinate"
+    return [_report_figure(heading, "Error bars show certified brackets.", alt, draw, height)]
 
 
 def _report_figure(name: str, caption: str, alt: str, draw: Callable[..., Axes | None], height: float) -> ReportFigure:

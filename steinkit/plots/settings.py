@@ -40,6 +40,7 @@ _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles for the two measures
 _CHOSEN, _OTHER = "#D55E00", "0.7"
 _LINE = 34  # maximum number of characters per line in a y-axis label
+_MARKED = "star marks the best setting, and rings mark settings that cannot be distinguished from the best."
 _FEW = 6  # maximum number of budgets with tick labels, and of settings that are all named
 _MARKS = "osD^vP<>"  # one marker for each combination of the other parameters
 
@@ -329,8 +330,7 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Rep
     measure, against = find_measure(name), found.blind if found.blind != name else None
     caption = (
         f"The solid line shows the median {measure.title} over the seeds ({measure.preference}), with a bootstrap "
-        "interval. The star marks the best setting, and rings mark settings that cannot be distinguished from the "
-        "best."
+        f"interval. The {_MARKED}"
     )
     if against is not None:
         caption += (
@@ -341,10 +341,8 @@ def sweep_figures(found: SweepResult, target: Target | None = None) -> tuple[Rep
     figures = []
     if at_budgets := found.choices_at(name):
         best = "; ".join(f"{setting_label(each.best)} at {budget:,}" for budget, each in at_budgets.items())
-        lines = (
-            "Each line shows a setting, with medians over the seeds and bootstrap intervals. At each budget, the star "
-        )
-        lines += "marks the best setting, and rings mark settings that cannot be distinguished from the best."
+        lines = "Each line shows a setting, with medians over the seeds and bootstrap intervals. At each budget, the "
+        lines += _MARKED
         draw = partial(_untitled, partial(budgets, found, measure=name), 5.2)
         figures.append(ReportFigure("Which setting at which budget?", lines, f"Best setting: {best}.", draw))
     for parameter in most_varied(found.settings):
@@ -357,9 +355,8 @@ def tuning_figures(found: TuningResult, target: Target | None = None) -> tuple[R
     """Return the plot of the ranks on each rung."""
     caption = "Each line shows the rank of a setting on each rung. The chosen setting is highlighted."
     alt = f"{found.tables()[0].caption}. {found.headline()}."
-    return (
-        ReportFigure("From short chains to long ones", caption, alt, partial(_untitled, partial(tuning, found), 4.3)),
-    )
+    draw = partial(_untitled, partial(tuning, found), 4.3)
+    return (ReportFigure("From short chains to long ones", caption, alt, draw),)
 
 
 def _untitled(draw: Callable[..., object], height: float) -> Figure:

@@ -173,14 +173,8 @@ def sweep(
     """
     require_flags(racing=racing)
     given: Setting = {"options": options, "seeds": seeds, "measures": measures, "target_options": target_options}
-    given |= {
-        "budgets": budgets,
-        "label": label,
-        "tolerance": tolerance,
-        "max_seconds": max_seconds,
-        **measure_settings,
-    }
-    plan = make_plan(target, sampler, grid=grid, **given)
+    given |= {"budgets": budgets, "label": label, "tolerance": tolerance, "max_seconds": max_seconds}
+    plan = make_plan(target, sampler, grid=grid, **given, **measure_settings)
     require_taken(measure_settings, plan.measures)
     return run_plan(plan, execution(plan, file, n_jobs, progress), racing=racing)
 

@@ -43,6 +43,7 @@ from steinkit.targets.family import (
     Scatter,
     as_finite,
     as_positive,
+    as_rows,
     as_scatter,
     as_vector,
     log1p_minus,
@@ -151,11 +152,7 @@ class GaussianMixture(Family):
         *,
         sd: float | None = None,
     ) -> None:
-        centers = as_finite(means, "means")
-        if centers.ndim == 1:
-            centers = centers[:, None]
-        if centers.ndim != 2:
-            raise UsageError(f"`means` must have shape (k, d), one row per component; got {centers.shape}")
+        centers = as_rows(means, "means", "(k, d), one row per component")
         if sd is not None and covariances is not None:
             raise UsageError("expected either `sd` or `covariances`, got both")
         spread = _common_variance(sd) if covariances is None else as_finite(covariances, "covariances")

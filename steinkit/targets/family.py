@@ -206,10 +206,7 @@ def as_finite(value: ArrayLike, what: str) -> Floats:
 
 def as_positive(value: ArrayLike, what: str) -> Floats:
     """Convert an argument to a positive finite array, or raise UsageError."""
-    array = as_finite(value, what)
-    if not (array > 0.0).all():
-        raise UsageError(f"`{what}` must be positive; got {show(array)}")
-    return array
+    return _require_positive(as_finite(value, what), what)
 
 
 def as_prior_variance(value: ArrayLike) -> Floats:
@@ -217,9 +214,25 @@ def as_prior_variance(value: ArrayLike) -> Floats:
 
     Infinite values are allowed.
     """
-    array = as_numbers(value, "prior_variance")
+    return _require_positive(as_numbers(value, "prior_variance"), "prior_variance")
+
+
+def _require_positive(array: Floats, what: str) -> Floats:
     if not (array > 0.0).all():
-        raise UsageError(f"`prior_variance` must be positive; got {show(array)}")
+        raise UsageError(f"`{what}` must be positive; got {show(array)}")
+    return array
+
+
+def as_rows(value: ArrayLike, what: str, shape: str) -> Floats:
+    """Convert an argument to a finite matrix, or raise UsageError.
+
+    A vector is converted to a matrix with one column.
+    """
+    array = as_finite(value, what)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise UsageError(f"`{what}` must have shape {shape}; got {array.shape}")
     return array
 
 
@@ -320,9 +333,7 @@ def as_scatter(matrix: Floats, dim: int, what: str) -> Scatter:
         If the shape is invalid, or if the matrix is not symmetric and positive definite.
     """
     if matrix.ndim < 2:
-        if not (matrix > 0.0).all():
-            raise UsageError(f"`{what}` must be positive; got {show(matrix)}")
-        return Scatter(np.array(np.broadcast_to(np.sqrt(matrix), (dim,))))
+        return Scatter(np.array(np.broadcast_to(np.sqrt(_require_positive(matrix, what)), (dim,))))
     if matrix.shape != (dim, dim):
         raise UsageError(
             f"`{what}` must be a scalar, a vector of {dim} variances or a {dim} x {dim} matrix; "

@@ -37,6 +37,7 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Array
 from steinkit.sample import Floats
 from steinkit.target import Seed
+from steinkit.targets.families import Normal
 from steinkit.targets.family import (
     PosteriorFamily,
     as_count,
@@ -44,6 +45,7 @@ from steinkit.targets.family import (
     as_number,
     as_positive,
     as_prior_variance,
+    as_rows,
     as_vector,
     show,
 )
@@ -91,11 +93,7 @@ class GaussianMean(PosteriorFamily):
         prior_variance: ArrayLike = 1.0,
         names: Sequence[str] | None = None,
     ) -> None:
-        y = as_finite(data, "data")
-        if y.ndim == 1:
-            y = y[:, None]
-        if y.ndim != 2:
-            raise UsageError(f"`data` must have shape (N,) or (N, d), one row per data point; got {y.shape}")
+        y = as_rows(data, "data", "(N,) or (N, d), one row per data point")
         dim = y.shape[1]
         self.variance = as_vector(as_positive(variance, "variance"), dim, "variance")
         self.prior_mean = as_vector(as_finite(prior_mean, "prior_mean"), dim, "prior_mean")
@@ -104,13 +102,14 @@ class GaussianMean(PosteriorFamily):
         self.posterior_variance = np.asarray(1.0 / precision, dtype=np.float64)
         pull = self.prior_mean / self.prior_variance + y.sum(axis=0) / self.variance
         self.posterior_mean = np.asarray(pull / precision, dtype=np.float64)
+        exact = Normal(self.posterior_mean, self.posterior_variance)
         super().__init__(
             "gaussian-mean",
             (np.ascontiguousarray(y),),
             dim,
             names,
-            cdf=self._evaluate_cdf if dim == 1 else None,
-            sampler=self._draw,
+            cdf=exact._evaluate_cdf if dim == 1 else None,
+            sampler=exact._draw,
         )
 
     _shown = ("variance", "prior_mean", "prior_variance")
@@ -160,15 +159,6 @@ class GaussianMean(PosteriorFamily):
 
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.asarray((y - thetas[:, None, :]).sum(axis=1) / self.variance, dtype=np.float64)
-
-    def _evaluate_cdf(self, values: Floats) -> Floats:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr((values - self.posterior_mean) / np.sqrt(self.posterior_variance)), dtype=np.float64)
-
-    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
-        noise = rng.standard_normal((n, len(self.posterior_mean)))
-        return np.asarray(self.posterior_mean + np.sqrt(self.posterior_variance) * noise, dtype=np.float64)
 
 
 _PROPOSALS = 1 << 14

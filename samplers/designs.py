@@ -127,9 +127,8 @@ class TrialRun(Brief):
 
         The acceptance probability is min(1, e^Delta).
         """
-        return self.size / self.temperature * np.asarray(self.mean, dtype=np.float64) + np.asarray(
-            self.offset, dtype=np.float64
-        )
+        scale = self.size / self.temperature
+        return np.asarray(scale * np.asarray(self.mean) + np.asarray(self.offset), dtype=np.float64)
 
     @property
     def sharpness(self) -> Floats:
@@ -612,9 +611,8 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     curves = _curves(first_fraction, epsilon, alpha)
     wrong_rejections, read = (curves(k[:, None] * right) * right_weights).sum(axis=-1)
     wrong_acceptances, read_on_left = (curves(k[:, None] * left) * left_weights).sum(axis=-1)
-    return AcceptanceBias(
-        P, wrong_acceptances - wrong_rejections, wrong_acceptances + wrong_rejections, read + read_on_left
-    )
+    bias, error = wrong_acceptances - wrong_rejections, wrong_acceptances + wrong_rejections
+    return AcceptanceBias(P, bias, error, read + read_on_left)
 
 
 def _curves(first_fraction: float, epsilon: float, alpha: float) -> Callable[[Floats], Floats]:

@@ -182,9 +182,8 @@ def _sizes(found: Sequence[ComparedSample]) -> list[str]:
     if len(sizes) < 2:
         return []
     least = min(sizes)
-    return [
-        Caution(
-            f"the samples have {least} to {max(sizes)} draws, and every measure depends on the number of draws; to "
-            f"compare samplers, use the first {least} draws of each"
-        )
-    ]
+    note = (
+        f"the samples have {least} to {max(sizes)} draws, and every measure depends on the number of draws; to compare "
+        f"samplers, use the first {least} draws of each"
+    )
+    return [Caution(note)]

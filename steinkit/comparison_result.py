@@ -317,9 +317,7 @@ class Comparison(Result):
     def _order(self, measure: Measure) -> list[Statement]:
         """Explain the ranking by a measure."""
         which, groups = _which(measure), self.ranking[measure.name]
-        taken = {
-            each.name: each.measurements[measure.name] for each in self.samples if measure.name in each.measurements
-        }
+        taken = {each.name: each.measurement for each in self.standings(measure.name)}
         reasons = {name: each.unranked for name, each in taken.items() if each.unranked}
         found = []
         if reasons:

@@ -147,16 +147,9 @@ class Draws:
 
     def only(self, rows: Integers | slice) -> Draws:
         """Return a subset of the draws, given row numbers in increasing order."""
-        return replace(
-            self,
-            rows=self.rows[rows],
-            points=self.points[rows],
-            scores=self.scores[rows],
-            shares=self.shares[rows] / self.shares[rows].sum(),
-            chain=self.chain[rows],
-            disorder=(),
-            nested=None,
-        )
+        kept = {name: getattr(self, name)[rows] for name in ("rows", "points", "scores", "shares", "chain")}
+        kept["shares"] = kept["shares"] / kept["shares"].sum()
+        return replace(self, **kept, disorder=(), nested=None)
 
     @cached_property
     def chains(self) -> tuple[slice, ...]:

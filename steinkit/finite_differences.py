@@ -163,14 +163,9 @@ class DifferenceScore:
 
 def length_scales(points: Floats) -> Floats:
     """Return the spread of each coordinate, replacing zeros with positive values."""
-    centre = np.median(points, axis=0)
-    candidates = (
-        np.median(np.abs(points - centre), axis=0),
-        np.abs(points - centre).max(axis=0),
-        np.abs(points).max(axis=0),
-    )
+    distances = np.abs(points - np.median(points, axis=0))
     scales = np.ones(points.shape[1])
-    for candidate in reversed(candidates):
+    for candidate in (np.abs(points).max(axis=0), distances.max(axis=0), np.median(distances, axis=0)):
         scales = np.where(candidate > 0.0, candidate, scales)
     return scales
 

@@ -164,9 +164,7 @@ def units_label(units: Mapping[str, Any] | None) -> str:
 def units_sentence(units: Mapping[str, Any] | None) -> str:
     """Format `Units.document` as a sentence, or return an empty string for None."""
     label = units_label(units)
-    if not label:
-        return ""
-    return f"Measured in {'the ' * label.startswith('raw')}{label}."
+    return f"Measured in {'the ' * label.startswith('raw')}{label}." if label else ""
 
 
 def files_label(files: Sequence[str]) -> str:

@@ -168,10 +168,8 @@ def operating_characteristics(
     means = as_finite(mean, "mean")
     fractions, thresholds = interim_stages(first_fraction, epsilon, alpha)
     flat = np.minimum(np.abs(means), _LARGEST_MEAN).ravel()
-    found = [
-        _walk(flat[first : first + _MEANS_AT_ONCE], fractions, thresholds)
-        for first in range(0, len(flat), _MEANS_AT_ONCE)
-    ]
+    blocks = (flat[first : first + _MEANS_AT_ONCE] for first in range(0, len(flat), _MEANS_AT_ONCE))
+    found = [_walk(block, fractions, thresholds) for block in blocks]
     error, data_use, undecided = (np.concatenate(each).reshape(means.shape) for each in zip(*found, strict=True))
     return OperatingCharacteristics(means, error, data_use, undecided)
 

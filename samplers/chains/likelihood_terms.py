@@ -72,9 +72,8 @@ class PosteriorModel:
         if self.posterior.log_likelihood_many is None or batches[0].size > _SHORT_BATCHES:
             return self.log_likelihoods(thetas, batches) - self.log_likelihoods(others, batches)
         # a single call because the call overhead dominates for short batches
-        both = self.log_likelihoods(
-            np.concatenate((thetas, others)), tuple(np.concatenate((batch, batch)) for batch in batches)
-        )
+        doubled = tuple(np.concatenate((batch, batch)) for batch in batches)
+        both = self.log_likelihoods(np.concatenate((thetas, others)), doubled)
         return both[:n] - both[n:]
 
     def gradients(self, thetas: Floats, batches: tuple[Array, ...]) -> Floats:
@@ -103,10 +102,8 @@ class PosteriorModel:
     def differences(self, thetas: Floats, others: Floats) -> Iterator[Floats]:
         """Yield the N differences of log likelihoods for each pair of states."""
         for theta, other in zip(thetas, others, strict=True):
-            first, second = (
-                np.concatenate([self._log_likelihood(t, *block) for block in self._blocks()]) for t in (theta, other)
-            )
-            yield first - second
+            blocks = self._blocks()
+            yield np.concatenate([self._log_likelihood(theta, *b) - self._log_likelihood(other, *b) for b in blocks])
 
     def _by_chain(self, name: str, thetas: Floats, batches: tuple[Array, ...], shape: tuple[int, ...]) -> Floats:
         """Evaluate a function for each chain.

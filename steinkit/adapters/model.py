@@ -198,11 +198,8 @@ class Model:
 
         Labels in the model take precedence over labels in the draws.
         """
-        every: list[str] = []
-        for each in self.parameters:
-            own = each.labels or labels.get(each.name) or positions(each.shape)
-            every += each.free_names(own)
-        return tuple(every)
+        pairs = ((each, each.labels or labels.get(each.name) or positions(each.shape)) for each in self.parameters)
+        return tuple(name for each, own in pairs for name in each.free_names(own))
 
     def _draws_of(self, parameter: Parameter, given: NamedDraws) -> Variable:
         name = parameter.name

@@ -338,11 +338,9 @@ class Graphs:
         compiled = cache(compiled)
 
         def function(points: Floats) -> Floats:
-            parts = []
+            begins = range(0, max(1, len(points)), self._block)
             with np.errstate(all="ignore"):  # `Target` reports values that are not finite
-                for begin in range(0, max(1, len(points)), self._block):
-                    parts.append(compiled()(points[begin : begin + self._block]))
-            return np.concatenate(parts)
+                return np.concatenate([compiled()(points[begin : begin + self._block]) for begin in begins])
 
         return function
 

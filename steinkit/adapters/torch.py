@@ -109,14 +109,11 @@ def from_torch(
     lead = len(require_dims(dims) or ()) or max(1, draws.ndim - 1)
     shape = tuple(draws.shape[lead:])
     of_rows = _over_rows(torch, function, draws.reshape(-1, *shape))
-    target = _target(
-        torch,
-        lambda points: of_rows(points.reshape(-1, *shape)),
-        device=draws.device,
-        names=sample.names,
-        bounds=bounds,
-        label=label,
-    )
+
+    def density(points: Any) -> Any:
+        return of_rows(points.reshape(-1, *shape))
+
+    target = _target(torch, density, device=draws.device, names=sample.names, bounds=bounds, label=label)
     check(target, sample)
     return target, sample
 

@@ -67,17 +67,9 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
                 k = np.isfinite(bias + margin) & (each.reliable[shown] == known)
                 if not k.any():
                     continue
-                ax.errorbar(
-                    bias[k],
-                    rows[k],
-                    xerr=margin[k],
-                    fmt=marker,
-                    markersize=5,
-                    capsize=2.5,
-                    color=color if known else GRAY,
-                    markerfacecolor=color if known else "none",
-                    label=legend if known else f"{legend}, margin not reliable",
-                )
+                style = {"color": color} if known else {"color": GRAY, "markerfacecolor": "none"}
+                entry = legend if known else f"{legend}, margin not reliable"
+                ax.errorbar(bias[k], rows[k], xerr=margin[k], fmt=marker, ms=5, capsize=2.5, label=entry, **style)
         ax.set_xlabel(label)
     left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
     left.set_ylim(len(shown) - 0.5, -0.5)

@@ -42,6 +42,7 @@ from steinkit.targets.family import (
     Family,
     Scatter,
     as_finite,
+    as_number,
     as_positive,
     as_rows,
     as_scatter,
@@ -256,9 +257,7 @@ class StudentT(Family):
         scale_matrix: ArrayLike | None = None,
         dim: int | None = None,
     ) -> None:
-        freedom = as_positive(df, "df")
-        if freedom.ndim:
-            raise UsageError(f"`df` must be a single number; got {show(freedom)}")
+        freedom = as_positive(as_number(df, "df"), "df")
         center = as_finite(location, "location")
         matrix = as_finite(1.0 if scale_matrix is None else scale_matrix, "scale_matrix")
         super().__init__("student-t", dim, df=freedom, location=center, scale_matrix=matrix)
@@ -341,9 +340,8 @@ class Gamma(Family):
 
     def __init__(self, shape: ArrayLike, rate: ArrayLike = 1.0, dim: int | None = None) -> None:
         exponent, decay = as_positive(shape, "shape"), as_positive(rate, "rate")
-        super().__init__(
-            "gamma", dim, (0.0, np.inf), bool(exponent.max() <= _LARGEST_SHAPE), shape=exponent, rate=decay
-        )
+        has_cdf = bool(exponent.max() <= _LARGEST_SHAPE)
+        super().__init__("gamma", dim, (0.0, np.inf), has_cdf, shape=exponent, rate=decay)
         self.shape, self.rate = as_vector(exponent, self.dim, "shape"), as_vector(decay, self.dim, "rate")
 
     def _evaluate_score(self, points: Floats) -> Floats:

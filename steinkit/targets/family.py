@@ -282,9 +282,7 @@ def as_vector(array: Floats, dim: int, what: str) -> Floats:
 def show(value: Any) -> str:
     """Format a parameter for messages and representations."""
     array = np.asarray(value)
-    if array.size > 12:
-        return f"array of shape {array.shape}"
-    return repr(array.tolist())
+    return f"array of shape {array.shape}" if array.size > 12 else repr(array.tolist())
 
 
 @dataclass(frozen=True, eq=False)

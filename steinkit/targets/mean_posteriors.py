@@ -103,14 +103,8 @@ class GaussianMean(PosteriorFamily):
         pull = self.prior_mean / self.prior_variance + y.sum(axis=0) / self.variance
         self.posterior_mean = np.asarray(pull / precision, dtype=np.float64)
         exact = Normal(self.posterior_mean, self.posterior_variance)
-        super().__init__(
-            "gaussian-mean",
-            (np.ascontiguousarray(y),),
-            dim,
-            names,
-            cdf=exact._evaluate_cdf if dim == 1 else None,
-            sampler=exact._draw,
-        )
+        cdf = exact._evaluate_cdf if dim == 1 else None
+        super().__init__("gaussian-mean", (np.ascontiguousarray(y),), dim, names, cdf=cdf, sampler=exact._draw)
 
     _shown = ("variance", "prior_mean", "prior_variance")
 

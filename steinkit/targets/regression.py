@@ -337,14 +337,8 @@ class LassoRegression(LinearModel):
                 f"`precision` must be positive and `prior_rate` non-negative; got {precision!r} and {prior_rate!r}"
             )
         one_sided = x.shape[1] == 1 and bool((x != 0.0).any())  # a normal distribution on each side of 0
-        super().__init__(
-            "lasso-posterior",
-            (x, y),
-            x.shape[1],
-            names,
-            cdf=self._evaluate_cdf if one_sided else None,
-            sampler=self._draw if one_sided else None,
-        )
+        exact = {"cdf": self._evaluate_cdf, "sampler": self._draw} if one_sided else {}
+        super().__init__("lasso-posterior", (x, y), x.shape[1], names, **exact)
 
     _shown = ("precision", "prior_rate")
 

@@ -2,9 +2,9 @@
 
 The first table is for simulated regressions. It lists the data read (in multiples of the data set) and the seconds
 until the error of a method remains below .5% and .05%, and until the method stops. Ratios are relative to the method
-that uses all data. The method "as published" starts each iteration with new data, has no bias correction, and increases
-batches by a thousandth. For stochastic gradient descent, the best of several step size schedules is used, selected on
-the same data.
+that uses all the data. The method "as published" starts each iteration with new data, has no bias correction, and
+increases batches by a thousandth. For stochastic gradient descent, the best of several step size schedules is used,
+selected on the same data.
 
 The second table is for several ratios mu / sigma of the true step to its noise. It lists the fraction of steps in the
 wrong direction, delta for the true step, and the mean delta as estimated in the paper and with bias correction. It also

@@ -1,6 +1,6 @@
 """Compute verdicts and biases and choose a step size, using only 10 of the 1,000,000 data points per draw.
 
-The program compares scores from ten data points per draw with scores from all data.
+The program compares scores from ten data points per draw with scores from all the data.
 
 The model is a logistic regression, d = 20, in memory-mapped files. The program has the following parts:
 
@@ -8,7 +8,7 @@ The model is a logistic regression, d = 20, in memory-mapped files. The program 
   excludes the files;
 - *alarms*: rejection rates at .05 and .01 for 100 exact samples of 1000 draws;
 - *choice*: four step sizes of SGLD with control variates, ten seeds, and 200 draws each. The draws are thinned by 100
-  because scores from all data are slow to compute. Both kinds of scores choose the step size with the smallest
+  because scores from all the data are slow to compute. Both kinds of scores choose the step size with the smallest
   estimated bias;
 - *refused*: two posteriors for which an error is expected, one with two modes and one with 60 data points.
 

@@ -93,7 +93,7 @@ def naive_sgld(posterior: sk.Posterior, steps: int) -> float:
 
 
 def naive_random_walk(posterior: MixturePosterior, steps: int, scale: float = SCALE) -> float:
-    """Run random-walk Metropolis in a loop, with all data at each step and explicit densities.
+    """Run random-walk Metropolis in a loop, with all the data at each step and explicit densities.
 
     Return N.
 

@@ -93,7 +93,7 @@ def crossing(seeds: int, budgets: tuple[int, ...], steps: int) -> None:
     values: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     errors: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     for epsilon in EPSILONS:
-        batch_size = 2 if epsilon else target.size  # the exact test reads all data in one stage
+        batch_size = 2 if epsilon else target.size  # the exact test reads all the data in one stage
         chains = approximate_mh(
             target, proposal_scale=0.1, epsilon=epsilon, batch_size=batch_size, budget=budgets[-1], seed=range(seeds)
         )

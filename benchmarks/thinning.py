@@ -6,7 +6,7 @@ The folder contains posteriors, as for `optimal_weights.py`. From samples of 100
 selected. The samples are exact draws and draws with four kinds of bias. The methods are
 
 - lp: at most m weighted draws from linear programs, `thin(method="lp")`;
-- stein: Stein thinning, `thin()`, and its original form with the weight 0 of the moments;
+- stein: Stein thinning, `thin()`, and its original form, in which the moments have a weight of 0;
 - goodpoints: kernel thinning [1]_, if the package goodpoints is installed, with the inverse multiquadric kernel and the
   median distance as its scale. It represents the draws and not the target;
 - spaced: equally spaced draws.

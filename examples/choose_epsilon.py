@@ -63,7 +63,7 @@ def run(target: sk.Posterior, epsilon: float | str, budget: int, seeds: int) -> 
     spent = 0
     for k, (value, end) in enumerate(phases.items()):
         end = min(end or budget, budget)
-        looks = {"batch_size": 2} if value else {}  # the exact test reads all data
+        looks = {"batch_size": 2} if value else {}  # the exact test reads all the data
         start = np.array([each[-1][-1] for each in points])
         chains = [seed + 1000 * k for seed in range(seeds)]
         found = approximate_mh(

@@ -4,8 +4,8 @@
 
 A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of the features have a nonzero
 coefficient, and two of these coefficients are small. The moves of a chain change a coefficient, add a feature, or
-remove a feature. The exact acceptance test reads all data. The austerity test reads 250 data points at a time until its
-decision is certain, up to an error of epsilon per stage.
+remove a feature. The exact acceptance test reads all the data. The austerity test reads 250 data points at a time until
+its decision is certain, up to an error of epsilon per stage.
 
 All tests have the same number of likelihood evaluations. The script prints the probability that each feature is in the
 model, and the risk of predictions, which is the mean squared error of predictive probabilities for new data, relative

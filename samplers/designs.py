@@ -160,7 +160,7 @@ def trial_run(
     thin : int, default 1
         Keep every thin-th move after the burn-in. Larger values reduce the dependence between moves.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False

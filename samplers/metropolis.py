@@ -61,7 +61,7 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -117,7 +117,7 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -181,7 +181,7 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -249,7 +249,7 @@ def metropolis_hastings(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -323,7 +323,7 @@ def approximate_mh(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -411,7 +411,7 @@ def subsampling_mh(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False
@@ -483,7 +483,7 @@ def barker_mh(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False

@@ -54,7 +54,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     chains : int, default 1
         Number of independent samples.
     seed : int or sequence of int, default 0
-        Seed of the run, or one seed per chain.
+        Seed for the run, or one seed per chain.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def sobol(
     chains : int, default 1
         Number of sequences. More than one sequence requires scrambling.
     seed : int or sequence of int, default 0
-        Seed of the scrambling.
+        Seed for the scrambling.
 
     Returns
     -------

@@ -87,7 +87,7 @@ def sgld(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros, or the mode with control variates.
     progress : bool, default False
@@ -200,7 +200,7 @@ def corrected_sgld(
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, or a sequence with the seeds of the chains. See `RunOptions`.
+        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
     progress : bool, default False

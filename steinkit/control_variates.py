@@ -51,7 +51,7 @@ def stochastic_scores(
         outside the batch. Order 2 evaluates all data points 2 d times, and order 1 evaluates them once. By default,
         order 2 is used for up to 300 parameters.
     rng : int, numpy.random.Generator or None, default 0
-        Random seed of the batches.
+        Random seed for the batches.
 
     Returns
     -------

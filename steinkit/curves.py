@@ -279,7 +279,7 @@ def curve(
         One of `steinkit.measures.measure_names`. The default is "graph" in up to two dimensions or with a diffusion
         operator, and "sliced" otherwise.
     rng : int, numpy.random.Generator or None
-        Random seed of the bootstrap over replicates.
+        Random seed for the bootstrap over replicates.
     progress : bool
         If True, progress is shown on standard error.
     settings : mapping, optional
@@ -423,7 +423,7 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     level : float
         Confidence level of the intervals.
     rng : int, numpy.random.Generator or None
-        Random seed of the bootstrap.
+        Random seed for the bootstrap.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def assert_draws_from(
         Probability at which the draws of an exact sampler are rejected. The default, 1e-4, is suitable for a test that
         runs with a new seed every time.
     rng : int
-        Random seed of the verdict.
+        Random seed for the verdict.
 
     Raises
     ------

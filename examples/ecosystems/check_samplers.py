@@ -49,7 +49,7 @@ def densities():
         points = each.start + 0.1 * each.sd * np.random.default_rng(0).random((20, each.target.dim))
         difference = np.asarray(jax.vmap(written[name])(points)) - each.target.log_density(points)
         if not np.ptp(difference) < 1e-9:
-            sys.exit(f"the log density of {name} differs from the one of steinkit.testing")
+            sys.exit(f"the log density of {name} differs from that of steinkit.testing")
         found[each.target] = written[name]
     return found
 

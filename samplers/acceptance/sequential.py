@@ -191,7 +191,7 @@ def nodes_on_two_scales(lower: Floats, upper: Floats, k: Floats, number: int) ->
     Returns
     -------
     tuple of ndarray
-        Nodes and weights, each of the shape of the limits with m appended.
+        Nodes and weights. The shape of each array is that of the limits with m appended.
     """
     nodes, weights = _legendre(number)
     h = np.minimum(1.0, 1.0 / k)

@@ -46,7 +46,7 @@ class Draws(Displayed):
     names : tuple of str
         Names of the d coordinates.
     seeds : tuple of int
-        Seed of each chain.
+        Seed for each chain.
     settings : mapping
         Name and options of the sampler.
     lengths : ndarray of int, shape (chains,), optional
@@ -168,7 +168,7 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     Parameters
     ----------
     seed : int or sequence of int
-        Seed of the run, or a sequence with the seeds of the chains, such as a subset of `Draws.seeds`.
+        Seed for the run, or a sequence with the seeds of the chains, such as a subset of `Draws.seeds`.
     chains : int
         Number of chains, which must be 1 if ``seed`` is a sequence. The number of chains is then the length of the
         sequence.
@@ -273,7 +273,7 @@ class RunOptions:
     thin : int, default 1
         Keep every thin-th step after burn-in.
     seed : int or sequence of int, default 0
-        Seed of the run, which determines the seed of each chain (`Draws.seeds`). To run some chains again, pass a
+        Seed for the run, which determines the seed of each chain (`Draws.seeds`). To run some chains again, pass a
         sequence of their seeds instead. A chain depends only on its seed.
     start : array_like, shape (d,) or (chains, d), optional
         Initial state of all chains, or one state per chain. The default is zeros.
@@ -283,7 +283,7 @@ class RunOptions:
     Attributes
     ----------
     seeds : tuple of int
-        Seed of each chain, derived from ``seed`` and ``chains``. This attribute is not a parameter.
+        Seed for each chain, derived from ``seed`` and ``chains``. This attribute is not a parameter.
 
     Raises
     ------

@@ -165,7 +165,7 @@ class MinibatchReader:
         self.close = self._walk.close
 
     def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:
-        """Read data for these tests until each test has read all data of its stage."""
+        """Read data for these tests until each test has read all the data of its stage."""
         while (lacking := sizes > seen.count[rows]).any():
             rows, sizes = rows[lacking], sizes[lacking]
             slices = np.minimum(sizes - seen.count[rows], self._longest)

@@ -31,7 +31,7 @@ class Evidence:
     ----------
     sample : ScoredSample
     rng : int, numpy.random.Generator or None
-        Seed of the tests.
+        Seed for the tests.
     """
 
     sample: ScoredSample

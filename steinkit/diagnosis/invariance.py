@@ -214,7 +214,7 @@ def invariance_test(
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
-        Seed of the Markov kernel.
+        Seed for the Markov kernel.
 
     Returns
     -------

@@ -81,10 +81,10 @@ def thin(
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
         Weight of locations and spreads relative to the kernel. The value 0 gives the algorithm in [1]_. In 39 tests on
-        thirteen real posteriors, 50 of 1000 draws were selected. With the weight 0.3, the selected draws kept at least
-        0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With the weight 0,
-        they did so in 22 tests (worst case 0, distant modes). With the weight 0.3, the kernel Stein discrepancy is
-        about 6% larger than with 0.
+        thirteen real posteriors, 50 of 1000 draws were selected. With a weight of 0.3, the selected draws kept at least
+        0.8 of the standard deviation of every coordinate in 36 tests (worst case 0.67, a funnel). With a weight of 0,
+        they did so in 22 tests (worst case 0, distant modes). With a weight of 0.3, the kernel Stein discrepancy is
+        about 6% larger than with a weight of 0.
     max_seconds : float, optional
         Time limit in seconds.
 

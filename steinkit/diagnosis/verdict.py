@@ -116,7 +116,7 @@ def verdict(
         Number of data points per draw from which the scores of a `Posterior` are estimated, as in `stochastic_scores`.
         The log density is not evaluated, so the mode weights are not tested.
     rng : int, numpy.random.Generator or None
-        Seed of the tests and of the batches.
+        Seed for the tests and the batches.
     max_seconds : float, optional
         Time limit in seconds.
 

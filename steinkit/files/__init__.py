@@ -265,7 +265,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
     Parameters
     ----------
     samples : sequence of Sample
-        Samples with the same coordinates, in any order. The result has the order of the first sample.
+        Samples with the same coordinates, in any order. The result has the same order as the first sample.
     sources : sequence of str
         Names of the files, for messages.
 

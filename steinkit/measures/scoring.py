@@ -205,7 +205,7 @@ def score_sample(
     judging : Judging, optional
         Options of the verdict. By default, there is no verdict.
     rng : int, numpy.random.Generator or None
-        Random seed of the independent samples and of the verdict.
+        Random seed for the independent samples and of the verdict.
 
     Raises
     ------

@@ -104,7 +104,7 @@ class Cell:
     settings : dict
         Options of the sampler that vary over the sweep.
     seed : int
-        Seed of the chain.
+        Seed for the chain.
     reason : str or None
         Reason for the failure, or None.
     draws : int

@@ -6,8 +6,8 @@ depends on other functions that it calls.
 
 A user-defined sampler is identified by the SHA-256 hash of its file, its position in the file, and the numbers, strings
 and lists in its closure and default arguments. The code of imported modules is not hashed. A function cannot be
-identified if it is not defined in a file, for example in a notebook, or if its closure or default arguments contain an
-array, another function or an object.
+identified if it is defined outside a file (for example, in a notebook), or if its closure or default arguments contain
+an array, another function or an object.
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ def read_plan(path: str | os.PathLike[str], *, budgets: Sequence[int] = (), **de
     budgets : sequence of int
         Budgets, which replace those of the file.
     **defaults
-        Values for keys that are missing from the table [run].
+        Values for keys that are missing from the [run] table.
 
     Raises
     ------

@@ -123,7 +123,7 @@ def sweep(
     **measure_settings
         Other options of the measures, such as units, bounds, stein_factors, dilation, solver or kernel. All cells use
         the same units. By default, the units are the standard deviations of draws from the target. If the target has no
-        sampler, a few settings are run, and the units are the standard deviations of the chain with scales that agree
+        sampler, a few settings are run, and the units are the standard deviations of the chain whose scales agree
         best with the scores.
 
     Returns

@@ -134,7 +134,7 @@ class GaussianMean(PosteriorFamily):
         prior_variance : float or array_like, shape (d,), default 1.0
             Variances of the normal priors. Infinity gives a flat prior.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data. None gives different data each time.
+            Seed for the data. None gives different data each time.
 
         Returns
         -------
@@ -240,7 +240,7 @@ class MixturePosterior(PosteriorFamily):
         prior_variances : array_like, shape (2,), default (10.0, 1.0)
             Variances of the normal priors of theta_1 and theta_2, with mean 0.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data. None gives different data each time.
+            Seed for the data. None gives different data each time.
 
         Returns
         -------

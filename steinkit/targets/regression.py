@@ -367,7 +367,7 @@ class LassoRegression(LinearModel):
         prior_rate : float, default 4950.0
             Rate of the prior. See `LassoRegression`.
         rng : int, numpy.random.Generator or None, default 0
-            Seed of the data. None gives different data each time.
+            Seed for the data. None gives different data each time.
 
         Returns
         -------

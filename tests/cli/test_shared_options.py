@@ -1,4 +1,4 @@
-"""Options of the command line and of a sweep's table [run] follow from the options of the measures."""
+"""Options of the command line and of a sweep's [run] table follow from the options of the measures."""
 
 import re
 import warnings

@@ -36,7 +36,7 @@ label = "x"
 
 @pytest.fixture
 def planned(tmp_path, monkeypatch):
-    """Return the plan for a table [run], with a fixed version."""
+    """Return the plan for a [run] table, with a fixed version."""
     monkeypatch.setattr(plan_module, "__version__", "1.0")
 
     def plan(run):

@@ -88,7 +88,7 @@ def estimate_bias(
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
-        Seed of the run.
+        Seed for the run.
 
     Returns
     -------

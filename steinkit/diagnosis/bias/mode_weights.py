@@ -214,7 +214,7 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
-        Seed of the proposals.
+        Seed for the proposals.
 
     Returns
     -------

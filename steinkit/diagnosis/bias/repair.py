@@ -183,7 +183,7 @@ def repair(
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None
-        Seed of the run.
+        Seed for the run.
 
     Returns
     -------

@@ -506,7 +506,7 @@ def kernel_evidence(sample: ScoredSample, rng: Seed) -> tuple[KernelEvidence, tu
     ----------
     sample : ScoredSample
     rng : int, numpy.random.Generator or None
-        Random seed of the bootstrap.
+        Random seed for the bootstrap.
     """
     scored, draws, standard = sample.carried, sample.draws, sample.standard
     chains = _in_order_of_content([draws.rows[chain] for chain in draws.chains], scored.points)

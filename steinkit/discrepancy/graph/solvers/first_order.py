@@ -19,7 +19,7 @@ The iteration uses single precision. The width of the bracket is usually limited
 Relaxed Kaczmarz sweeps [4]_ in double precision remove these violations before every check of the bracket. The width
 then decreases approximately as 1/k^2, where k is the number of iterations. This rate is used to schedule the next check
 of the bracket. In four or more dimensions, a relative bracket width of 1e-3 takes a few hundred passes over A, and a
-width of 1e-5 takes a few thousand. Most rows never bind, and only the rows that are close to binding are processed
+width of 1e-5 takes a few thousand. Most rows never bind, and only the rows that are nearly binding are processed
 between two checks. If some edges are a hundred times shorter than the others, the method may stall, even in double
 precision. In this case, a note is attached to the candidate.
 
@@ -140,7 +140,7 @@ class Iteration:
     y, p : ndarray, shapes (N,), (m,)
         The point (y+, p+) that is checked.
     active : ndarray of bool, shape (m,)
-        Rows that have been close to binding at a check. All other multipliers are zero.
+        Rows that were nearly binding at any check. All other multipliers are zero.
     iterations : int
         Number of iterations so far.
     lower, upper : float

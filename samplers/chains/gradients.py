@@ -410,12 +410,9 @@ class FullGradient:
 
     def __init__(self, model: Model, states: Floats) -> None:
         self.model = model
-        # copies because these arrays are modified, and an array returned by a user-supplied function may be read-only
-        # or shared
-        self._prior = np.array(model.grad_log_prior(states), dtype=np.float64)
-        self._data = np.array(model.total_gradient(states), dtype=np.float64)
-        self._proposed_prior = np.zeros(states.shape)
-        self._proposed_data = np.zeros(states.shape)
+        # gradients of the log prior and of the log likelihood at the states and at the proposals
+        self._terms = np.stack([model.grad_log_prior(states), model.total_gradient(states)])
+        self._proposed = np.zeros(self._terms.shape)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: float) -> FullGradient:
         """Select the chains for the next evaluations."""
@@ -424,18 +421,18 @@ class FullGradient:
 
     def at_states(self) -> Floats:
         """Return the stored gradient at the states."""
-        return self._prior[self._chains] + self._inverse * self._data[self._chains]
+        prior, data = self._terms[:, self._chains]
+        return np.asarray(prior + self._inverse * data)
 
     def at_proposals(self, proposals: Floats) -> Floats:
         """Compute the gradient at the proposals."""
         prior, data = self.model.grad_log_prior(proposals), self.model.total_gradient(proposals)
-        self._proposed_prior[self._chains], self._proposed_data[self._chains] = prior, data
+        self._proposed[:, self._chains] = prior, data
         return np.asarray(prior + self._inverse * data)
 
     def accept(self, chains: Integers) -> None:
         """Store the gradients at the proposals for the chains that accepted them."""
-        self._prior[chains] = self._proposed_prior[chains]
-        self._data[chains] = self._proposed_data[chains]
+        self._terms[:, chains] = self._proposed[:, chains]
 
 
 class BatchGradient:
@@ -466,17 +463,14 @@ class BatchGradient:
 
     def at_proposals(self, proposals: Floats) -> Floats:
         """Compute the gradient at the proposals."""
-        return self.model.grad_log_prior(proposals) + self._factor * self._of_batches(proposals)
+        gradients = self.model.gradients(proposals, self._batches)
+        if self._mode is not None:
+            at_mode = self.model.gradients(np.tile(self._mode.state, (len(proposals), 1)), self._batches)
+            gradients = gradients - at_mode + self._batch_size / self.model.size * self._mode.gradient
+        return np.asarray(self.model.grad_log_prior(proposals) + self._factor * gradients)
 
     def accept(self, chains: Integers) -> None:
         """Do nothing because no gradient is stored."""
-
-    def _of_batches(self, thetas: Floats) -> Floats:
-        found = self.model.gradients(thetas, self._batches)
-        if self._mode is None:
-            return found
-        at_mode = self.model.gradients(np.tile(self._mode.state, (len(thetas), 1)), self._batches)
-        return np.asarray(found - at_mode + self._batch_size / self.model.size * self._mode.gradient)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ compiled.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ from steinkit.runtime.deadlines import uninterrupted
 _MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
 _LOADING = 1.0  # seconds for importing Numba and loading the machine code of a verdict
 
-_is_small: ContextVar[bool] = ContextVar("is_small", default=False)
+_is_small: ContextVar[bool | None] = ContextVar("is_small", default=None)
 _left = {"seconds": _MOST_SECONDS}
 
 
@@ -183,13 +184,16 @@ def _is_kept(compiled: Any) -> bool:
 def small_work(seconds: float) -> Iterator[None]:
     """Run the uncompiled kernels in a block as plain Python, within a time budget.
 
+    Inside another block, the estimate for the outer block applies.
+
     Parameters
     ----------
     seconds : float
-        Estimated time of the block in plain Python.
+        Estimated time of the block in plain Python. If it is infinite, kernels are compiled.
     """
-    small = seconds <= _left["seconds"]
-    if small:
+    outer = _is_small.get()
+    small = seconds <= _left["seconds"] if outer is None else outer and seconds < math.inf
+    if small and outer is None:
         _left["seconds"] -= seconds
     with during(_is_small, small), np.errstate(all="ignore") if small else contextlib.nullcontext():
         yield

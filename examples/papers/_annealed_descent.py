@@ -1,12 +1,15 @@
-"""Stochastic gradient descent with annealed steps: a baseline that reads one data point per step.
+"""Stochastic gradient descent with annealed steps, a baseline that reads one data point per step.
+
+The steps are
 
     theta_{t+1} = theta_t - C_1 (C_2 + t)^-C_3 grad loss_i(theta_t),        t = 0, 1, ...,
 
-where i is the next data point in a random order of all data, with a new order in each pass, and
+where i is the next data point in a random order of all the data, with a new order in each pass. The gradients of the
+losses are
 
     grad |y_i - x_i'theta| = -sign(y_i - x_i'theta) x_i,        grad -log P(y_i | x_i, theta) = -(y_i - p_i) x_i.
 
-C_1, C_2 and C_3 have to be tuned for every problem.
+The constants C_1, C_2 and C_3 must be tuned for every problem.
 """
 
 from __future__ import annotations
@@ -35,11 +38,11 @@ class StochasticGradientResult(Brief):
     coefficients : ndarray, shape (D,)
         Final coefficients. Their distance to the minimum is not known.
     path : ndarray, shape (R, D)
-        Coefficients at equal intervals of data read.
+        Coefficients after equal numbers of data points.
     data_passes : ndarray, shape (R,)
-        Data read so far, in multiples of N.
+        Cumulative number of data points read, in multiples of N.
     seconds : ndarray, shape (R,)
-        Time used so far.
+        Time elapsed since the start.
     """
 
     coefficients: Floats
@@ -66,37 +69,38 @@ def stochastic_gradient_descent(
     Parameters
     ----------
     X : array_like, shape (N, D)
-        Features; include a column of ones for an intercept.
+        Features. A model with an intercept requires a column of ones.
     y : array_like, shape (N,)
-        Responses; two values, 0 and 1 or -1 and +1, for logistic regression.
+        Responses. For logistic regression, they must have two values, either 0 and 1 or -1 and +1.
     loss : str
-        "lad" or "logistic".
+        Loss, "lad" for least absolute deviations or "logistic" for logistic regression.
     step_size, step_offset, decay : float
-        C_1 and C_2, positive, and C_3, in [0, 1].
+        Constants C_1 and C_2, which must be positive, and C_3, which must be in [0, 1].
     passes : int
         Number of passes over the data.
     records : int
         Number of coefficient vectors to keep per pass.
     start : array_like, shape (D,), optional
-        Initial coefficients; zeros by default.
+        Initial coefficients. They are zeros by default.
     rng : int, numpy.random.Generator or None
-        Order of the data.
+        Seed or generator for the random order of the data.
 
     Returns
     -------
     StochasticGradientResult
-        The final coefficients and the path.
+        Final coefficients and the path.
 
     Raises
     ------
     UsageError
         If an option is out of range.
     InputError
-        If values are not finite, shapes disagree, or the coefficients diverge.
+        If a value is not finite, if the shapes disagree, or if the coefficients diverge.
 
     Notes
     -----
-    The paper's choices are (0.01, 1, 0.5) for least absolute deviations, and (1, 10, 0.7) for logistic regression.
+    The paper uses (C_1, C_2, C_3) = (0.01, 1, 0.5) for least absolute deviations, and (1, 10, 0.7) for logistic
+    regression.
 
     References
     ----------
@@ -113,7 +117,7 @@ def stochastic_gradient_descent(
     N, generator = len(features), np.random.default_rng(rng)
     theta, t = start_vector(start, features.shape[1]), 0
     path, read, seconds = [], [], []
-    # compile before the time is measured
+    # The function is compiled before the time is measured.
     _descend(theta, features, responses, np.empty(0, np.int64), loss == "logistic", 1.0, 1.0, 1.0, 0)
     began = time.perf_counter()
     for _ in range(passes):
@@ -144,20 +148,24 @@ def _descend(
     decay: float,
     steps_taken: int,
 ) -> None:
-    """Make one step per data point in the given order, in place.
+    """Take one step per data point in the given order, in place.
 
     Parameters
     ----------
     theta : ndarray, shape (D,)
-        Changed in place.
+        Coefficients, which are changed in place.
     features : ndarray, shape (N, D)
+        Features of all the data points.
     responses : ndarray, shape (N,)
+        Responses of all the data points.
     order : ndarray of int, shape (m,)
+        Indices of the data points of the steps.
     logistic : bool
-        Logistic regression, or least absolute deviations.
+        If True, the loss is that of logistic regression; otherwise, it is that of least absolute deviations.
     step_size, step_offset, decay : float
+        Constants C_1, C_2 and C_3.
     steps_taken : int
-        t of the first step.
+        Value of t for the first step.
     """
     dim = len(theta)
     for further, i in enumerate(order):

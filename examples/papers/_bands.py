@@ -1,8 +1,8 @@
 r"""Median and quantile bands of the curves of several seeds.
 
-A quantile band shows the range of the curves of single seeds. The interval of the median, which is much narrower with
-many seeds, measures the accuracy of the typical curve. Use the band to decide whether a run of a sampler reaches a
-value, and the interval to decide whether one sampler is better than another.
+A quantile band shows the range of the curves of single seeds. The interval of the median, which is much narrower if
+there are many seeds, measures the accuracy of the typical curve. Use the band to decide whether a run of a sampler
+reaches a value, and use the interval to decide whether one sampler is better than another.
 
 References
 ----------
@@ -31,19 +31,19 @@ class Bands:
     Attributes
     ----------
     against : ndarray, shape (k,)
-        Number of draws, likelihood evaluations or seconds, increasing.
+        Increasing numbers of draws, likelihood evaluations or seconds.
     replicates : ndarray, shape (seeds, k)
-        Values; NaN if missing.
+        Values of the curves, with NaN for missing values.
     median : ndarray, shape (k,)
-        Median over the seeds with a value.
+        Median over the seeds that have a value.
     low, high : ndarray, shape (k,)
-        Quantiles over these seeds.
+        Lower and upper quantiles over these seeds.
     interval : ndarray, shape (k, 2)
-        Bootstrap interval of the median; NaN for a single seed.
+        Bootstrap interval of the median, or NaN if there is only one seed.
     quantiles : tuple of float
-        Probabilities of `low` and `high`.
+        Probabilities of the quantiles `low` and `high`.
     level : float
-        Level of the interval.
+        Confidence level of the interval.
     """
 
     against: Floats
@@ -56,11 +56,11 @@ class Bands:
     level: float
 
     def rate(self, *, tail_from: float = 0.0, rng: Seed = 0) -> Rate:
-        """Return the slope of log median on log `against` from a size, with its bootstrap interval."""
+        """Return the slope of the log median against log `against` from a given size, with its bootstrap interval."""
         return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
 
     def single_rates(self, *, tail_from: float = 0.0) -> Floats:
-        """Rates of the curves of single seeds, shape (seeds,), for comparison with a paper that shows one sequence."""
+        """Return the rates of the curves of single seeds, shape (seeds,), for comparison with a single sequence."""
         tail = self.against >= tail_from
         return np.array([fit_rate(row[None], self.against, tail).rate for row in self.replicates])
 
@@ -78,24 +78,25 @@ def bands(
     Parameters
     ----------
     values : array_like, shape (seeds, k)
-        One curve per seed, as in `Curve.replicates`; NaN if a value is missing.
+        Values of one curve per seed, as in `Curve.replicates`, with NaN for missing values.
     against : array_like, shape (k,)
-        Increasing abscissas of the curves: numbers of draws, likelihood evaluations or seconds.
+        Increasing abscissas of the curves, which are numbers of draws, likelihood evaluations or seconds.
     quantiles : tuple of float
-        Lower and upper edge of the band.
+        Probabilities of the lower and the upper edge of the band.
     level : float
-        Level of the interval of the median.
+        Confidence level of the interval of the median.
     rng : int, numpy.random.Generator or None
-        Seed of the bootstrap.
+        Seed or generator of the bootstrap.
 
     Returns
     -------
     Bands
+        Curves with their medians, bands and intervals.
 
     Raises
     ------
     UsageError
-        If the shapes do not agree, `against` does not increase, or the quantiles or the level are out of range.
+        If the shapes do not agree, if `against` does not increase, or if the quantiles or the level are out of range.
 
     Examples
     --------

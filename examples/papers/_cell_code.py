@@ -23,7 +23,7 @@ def cell_code(function: Callable[..., Any]) -> str:
     Raises
     ------
     UsageError
-        If it is not a top-level function of a file.
+        If the function is not a top-level function of a file.
     """
     code = getattr(function, "__code__", None)
     file = Path(code.co_filename) if code is not None else None

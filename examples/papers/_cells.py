@@ -11,12 +11,12 @@ from steinkit.errors import InputError, OutputError, UsageError
 
 
 class CellFile:
-    """Cells by name, in a file locked against other processes.
+    """Cells by name, in a file that is locked against other processes.
 
     Parameters
     ----------
     path : Path
-        Path of the file; it is created if it does not exist.
+        Path of the file, which is created if it does not exist.
 
     Raises
     ------
@@ -25,7 +25,7 @@ class CellFile:
     InputError
         If the file is damaged.
     OutputError
-        If it cannot be written.
+        If the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:

@@ -25,15 +25,15 @@ from steinkit.sample import split_chains
 
 @dataclass(frozen=True)
 class Crossing:
-    """Point at which the median of one curve falls below that of another permanently.
+    """Point at which the median of one curve permanently falls below that of another.
 
     Attributes
     ----------
     at : float
-        Position by linear interpolation, on logarithmic axes if all values are positive. NaN if there is no crossing,
-        that is, if the curve is lower from the first point on or is not lower at the last point.
+        Position of the crossing by linear interpolation, on logarithmic axes if all values are positive. It is NaN if
+        there is no crossing, that is, if the curve is lower at all points or is not lower at the last point.
     interval : tuple of float
-        Bootstrap interval over the resamples with a crossing.
+        Bootstrap interval of the position, over the resamples with a crossing.
     share : float
         Fraction of the bootstrap resamples with a crossing.
     leads : float
@@ -47,15 +47,20 @@ class Crossing:
 
 
 def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None = 0) -> Crossing:
-    """Find the point at which the median of one curve falls below that of another permanently.
+    """Find the point at which the median of one curve permanently falls below that of another.
 
     Parameters
     ----------
     late, early : Bands
-        Curve that is lower at the end, and curve that is lower at the beginning, with the same abscissas and
+        Curve that is lower at the end, and curve that is lower at the beginning. They must have the same abscissas and
         independent seeds. The level of the interval is that of `late`.
     rng : int, numpy.random.Generator or None
-        Seed of the bootstrap.
+        Seed or generator of the bootstrap.
+
+    Returns
+    -------
+    Crossing
+        Crossing of the medians, with its bootstrap interval.
 
     Raises
     ------
@@ -76,7 +81,7 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
 
 
 def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
-    """Return the last downward crossing of each pair of curves, shape (pairs,); NaN if there is none."""
+    """Return the last downward crossing of each pair of curves, shape (pairs,), or NaN if there is none."""
     logarithmic = bool((late > 0.0).all() and (early > 0.0).all() and (against > 0.0).all())
     gap = np.log(late / early) if logarithmic else late - early
     x = np.log(against) if logarithmic else against
@@ -90,14 +95,14 @@ def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.n
 
 
 def evenly_spaced(sample: Sample, n: int) -> Sample:
-    """Select n evenly spaced draws over all chains in order, including the first and the last.
+    """Select n evenly spaced draws from the chains in order, including the first and the last draw.
 
-    This gives samples of one size from samplers that make different numbers of draws with the same budget.
+    The selection gives samples of one size from samplers that make different numbers of draws with the same budget.
 
     Raises
     ------
     UsageError
-        If the sample has fewer draws, or n is not positive.
+        If the sample has fewer than n draws, or if n is not positive.
     """
     if not 1 <= n <= len(sample):
         raise UsageError(f"{n} evenly spaced draws were asked for, of {len(sample)} that there are")

@@ -1,23 +1,23 @@
 """Converters of the papers' data from their public files.
 
-The files are not part of steinkit. Their sources and licenses, as of November 2026:
+The files are not part of steinkit. Their sources and licenses, as of November 2026, are as follows.
 
 MNIST (Seita et al.; Korattikara et al.)
-    The four files of Y. LeCun, C. Cortes and C. Burges, ``train-images-idx3-ubyte`` and so on, with or without gzip,
-    from mirrors of yann.lecun.com/exdb/mnist. CC BY-SA 3.0. Pass the file of training images; the others must be in the
-    same folder.
+    The four files of Y. LeCun, C. Cortes and C. Burges, such as ``train-images-idx3-ubyte``, with or without gzip
+    compression, are available from mirrors of yann.lecun.com/exdb/mnist. The license is CC BY-SA 3.0. Pass the file of
+    training images. The other files must be in the same folder.
 Infinite MNIST (the same papers)
     G. Loosli, S. Canu and L. Bottou's program infimnist, leon.bottou.org/projects/infimnist, writes files of the same
-    format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``. Put the two test files of MNIST into the same
-    folder. The program is free software (LGPL); the digits are those of MNIST.
+    format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``. The two test files of MNIST must be in the same
+    folder. The program is free software (LGPL), and its digits are derived from those of MNIST.
 MiniBooNE (Korattikara et al., variable selection)
-    ``MiniBooNE_PID.txt`` of the UCI Machine Learning Repository, by B. Roe. CC BY 4.0.
+    The file ``MiniBooNE_PID.txt`` by B. Roe is in the UCI Machine Learning Repository. The license is CC BY 4.0.
 Million Song (Korattikara et al. 2016, least absolute deviations)
-    ``YearPredictionMSD.txt`` of the UCI repository, from the Million Song Dataset of T. Bertin-Mahieux, D. Ellis,
-    B. Whitman and P. Lamere. CC BY 4.0.
+    The file ``YearPredictionMSD.txt`` in the UCI repository is derived from the Million Song Dataset of T.
+    Bertin-Mahieux, D. Ellis, B. Whitman and P. Lamere. The license is CC BY 4.0.
 Recordings (Korattikara et al., independent component analysis)
-    The paper does not name the recordings. Use any WAV file with two channels: classical music on the left, street
-    noise on the right. The license is that of the recordings.
+    The paper does not name the recordings. Use any WAV file with two channels, with classical music on the left and
+    street noise on the right. The license is that of the recordings.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ import numpy as np
 
 from steinkit.errors import InputError
 
-_BLOCK = 50_000  # images converted to floating-point numbers at once
-SONGS_TRAINING = 463_715  # number of songs at the beginning of the file for training; the others are test data
+_BLOCK = 50_000  # number of images that are converted to floating-point numbers at a time
+SONGS_TRAINING = 463_715  # number of training songs at the beginning of the file; the others are test data
 
 
 def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return pixels in [0, 1] and labels of training and test images of two digits.
+    """Return pixels in [0, 1] and labels of the training images and the test images of two digits.
 
-    `path` is the file of MNIST's training images, or an .npz with X_train, y_train, X_test, y_test of these digits.
-    Labels 0 and 1 are accepted as well.
+    The argument `path` is the file of MNIST's training images, or an .npz file with the arrays X_train, y_train, X_test
+    and y_test of these digits. The labels in an .npz file can also be 0 and 1.
     """
     found = []
     for images, labels in mnist(path):
@@ -52,7 +52,7 @@ def two_digits(path: str, zero: int, one: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def mnist(path: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return images (n, 784 or 28, 28) and labels (n,) of the training set and the test set."""
+    """Return images, (n, 784) or (n, 28, 28), and labels, (n,), of the training set and the test set."""
     if path.endswith(".npz"):
         try:
             with np.load(path) as file:
@@ -75,7 +75,10 @@ def mnist(path: str) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def idx(path: Path) -> np.ndarray:
-    """Read a file in the format of MNIST, unsigned bytes of any shape; memory-mapped if it is not compressed."""
+    """Read a file in the format of MNIST, which is an array of unsigned bytes of any shape.
+
+    The array is memory-mapped if the file is not compressed.
+    """
     packed = path.suffix == ".gz"
     try:
         with gzip.open(path) if packed else open(path, "rb") as file:
@@ -91,7 +94,7 @@ def idx(path: Path) -> np.ndarray:
 
 
 def principal_components(training: np.ndarray, test: np.ndarray, components: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first principal components of standardized pixels of training and test images."""
+    """Return the first principal components of the standardized pixels of training and test images."""
     training, test = (each.reshape(len(each), -1) for each in (training, test))
     blocks = range(0, len(training), _BLOCK)
     count, total = len(training), sum(training[k : k + _BLOCK].sum(axis=0, dtype=np.float64) for k in blocks)
@@ -111,7 +114,7 @@ def principal_components(training: np.ndarray, test: np.ndarray, components: int
 
 
 def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features (n, 50) of events, and labels: the first events of the file are electron neutrinos."""
+    """Return the features of events, (n, 50), and their labels, which are True for electron neutrinos."""
     try:
         with _opened(path) as file:
             signal, background = (int(each) for each in file.readline().split())
@@ -126,7 +129,7 @@ def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def million_song(path: str, training: int = SONGS_TRAINING) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return standardized features with a column of ones, and years, of the first songs and of the others."""
+    """Return the standardized features, with a column of ones, and the years of training songs and test songs."""
     try:
         with _opened(path) as file:
             table = np.loadtxt(file, delimiter=",", ndmin=2)
@@ -165,7 +168,7 @@ def _opened(path: str):
 
 
 def _either(path: Path) -> Path:
-    """Find a file, compressed or not."""
+    """Find a file, which may be compressed."""
     plain = path.with_suffix("") if path.suffix == ".gz" else path
     return next((each for each in (plain, plain.with_name(plain.name + ".gz")) if each.exists()), path)
 

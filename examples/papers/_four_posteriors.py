@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import steinkit as sk
 
-# Name, batch size, smallest budget.
+# Each entry contains a name, a batch size and the smallest budget.
 POSTERIORS = {
     "mixture": ("Mixture, d = 2", 100, 100_000),
     "logistic12": ("7 v 9, d = 12", 200, 1_000_000),
@@ -24,7 +24,7 @@ NEAR = 5000  # number of points used to compute the posterior moments
 
 @functools.cache
 def posterior(name: str, data: str | None) -> sk.Posterior:
-    """Posterior with its reference values."""
+    """Return the posterior with this name, without its temperature."""
     if name == "mixture":
         return sk.targets.MixturePosterior.simulate(DATA, rng=1)
     if name == "nodal":
@@ -50,7 +50,7 @@ def target(name: str, data: str | None) -> sk.Posterior:
 
 @functools.cache
 def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
-    """Return moments, scales and draws, by a grid or by weighted Student's t draws."""
+    """Return moments, scales and draws, computed on a grid or from weighted Student's t draws."""
     found, rng = target(name, data), np.random.default_rng(2)
     if name == "mixture":
         points = np.stack(np.meshgrid(np.linspace(-2, 3, 61), np.linspace(-3, 3, 61)), axis=-1).reshape(-1, 2)
@@ -61,7 +61,7 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
         step = 1e-4 * np.eye(found.dim)
         slope = (found.score(mode + step) - found.score(mode - step)) / 2e-4
         root = np.linalg.cholesky(np.linalg.inv(-0.5 * (slope + slope.T)))
-        freedom = 8.0 + found.dim  # close to normal, which keeps the weights uniform in fifty dimensions
+        freedom = 8.0 + found.dim  # nearly normal, so that the weights are nearly uniform in fifty dimensions
         stretch = np.sqrt(freedom / rng.chisquare(freedom, NEAR))
         normal = rng.standard_normal((NEAR, found.dim)) * stretch[:, None]
         points = mode + normal @ root.T
@@ -85,5 +85,5 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
 
 
 def reference(name: str, data: str | None) -> float:
-    """Effective size of the weighted draws for the posterior moments; infinite for a grid."""
+    """Return the effective size of the weighted draws for the posterior moments, or infinity for a grid."""
     return np.inf if name == "mixture" else float(truth(name, data)["weight"])

@@ -1,11 +1,11 @@
-"""Shared infrastructure of the scripts: options, cached cells, claims, figures and documents.
+"""Shared infrastructure of the scripts, with options, cached cells, claims, figures and documents.
 
-An experiment consists of cells: calls of a function of the script with a few numbers and words, such as one seed with
-one setting. Each cell is stored when it is finished, in FOLDER/NAME.cells.sqlite, so that the same command continues an
-interrupted run, and returns immediately if all cells exist. The values of cells must consist of JSON types and arrays,
-and NaN is stored as None. A cell is computed again if the code that its function depends on (`_cell_code`), its
-arguments, or steinkit's version has changed. A folder contains an experiment at one size, and an error is raised for a
-run at another size.
+An experiment consists of cells, which are calls of a function of the script with a few numbers and words, such as one
+seed and one setting. Each cell is stored in FOLDER/NAME.cells.sqlite when it is finished. The same command therefore
+continues an interrupted run, and returns immediately if all cells exist. The values of cells must consist of JSON types
+and arrays, and NaN is stored as None. A cell is computed again if the code that its function depends on (`_cell_code`),
+its arguments, or steinkit's version has changed. A folder contains an experiment at one size, and an error is raised
+for a run at another size.
 
 The ledger (`_ledger`) contains the claims of the papers, with the criteria of their evaluation.
 """
@@ -47,7 +47,7 @@ from steinkit.sweeps.identity import digest, recordable
 from steinkit.text import Table
 
 FOLDER = Path("steinkit-papers")
-# Okabe and Ito: distinguishable for color-blind readers, and dark enough for lines
+# The colors of Okabe and Ito are distinguishable for color-blind readers and dark enough for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 STYLE = {
     "font.size": 12.0,
@@ -57,30 +57,32 @@ STYLE = {
 }
 _WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels, legible at half that width
 _INTERRUPTED = 130
-_EXPERIMENT = "experiment"  # key of the description of the file, among the names of cells
+_EXPERIMENT = "experiment"  # key of the description of the file among the names of cells
 _WRAP = 110
 
 
 class Experiment:
-    """Run of a script: options, cells and results.
+    """Run of a script, with its options, cells and results.
 
     Parameters
     ----------
     script : str
-        ``__file__``.
+        Path of the script, ``__file__``.
     explained : str
-        The script's docstring.
+        Docstring of the script.
     shows : str
-        Papers and figures.
+        Papers and figures that the script reproduces.
     data : str, optional
-        Description of the data file; it is passed by ``--data``, and `data` is then its path or None.
+        Description of the data file. If it is given, the script has the option ``--data``.
 
     Attributes
     ----------
     full : bool
         True for a run at the paper's size.
     folder : Path
+        Folder for the results.
     data : Path or None
+        Path of the data file, or None if no file is given.
     """
 
     def __init__(self, script: str, explained: str, *, shows: str, data: str | None = None) -> None:
@@ -110,7 +112,7 @@ class Experiment:
         return f"python examples/papers/{self.name}.py{data}{self.full * ' --full'}"
 
     def settings(self, **settings: Any) -> None:
-        """Record settings in the document: sizes, seeds, step sizes."""
+        """Record settings, such as sizes, seeds and step sizes, in the document."""
         self._settings |= {name: _plain(value) for name, value in settings.items()}
 
     def numbers(self, **numbers: Any) -> None:
@@ -118,19 +120,26 @@ class Experiment:
         self._numbers |= {name: _plain(value) for name, value in numbers.items()}
 
     def remark(self, text: str) -> None:
-        """Print a remark, and record it in the document."""
+        """Record a remark, which is printed and stored in the document."""
         self.remarks.append(text)
 
     def cells(self, function: Callable[..., Any], cells: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Return the values of a function of the script at each cell in order; stored ones are not computed again.
+        """Return the values of a function of the script for the cells in order.
+
+        Stored values are not computed again.
 
         Parameters
         ----------
         function : callable
-            Top-level function of the script. It receives the entries of a cell as keyword arguments, and returns JSON
+            Top-level function of the script. It receives the entries of a cell as keyword arguments and returns JSON
             types or arrays. It must not depend on anything else, including files.
         cells : sequence of mapping
-            Numbers, words, and lists of them.
+            Arguments of the function for each cell, which are numbers, words, and lists of numbers or words.
+
+        Returns
+        -------
+        list
+            Value of the function for each cell.
         """
         described = {digest(each): each for each in (self._described(function, cell) for cell in cells)}
         with CellFile(self._cells) as store:
@@ -145,7 +154,7 @@ class Experiment:
         return [records[digest(self._described(function, cell))]["found"]["value"] for cell in cells]
 
     def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: CellFile, done: int) -> None:
-        """Compute cells in this or other processes, and store each when it is finished."""
+        """Compute cells in this process or in others, and store each cell when it is finished."""
         jobs = None if self.jobs == 1 or len(described) <= 1 else self.jobs
         called = function if jobs is None else _Called(str(self._script), function.__name__)
         tasks = (joblib.delayed(_compute)(name, called, each["arguments"]) for name, each in described.items())
@@ -164,15 +173,15 @@ class Experiment:
         Parameters
         ----------
         claim : str
-            Name of its row.
+            Name of the row in the ledger.
         here : Found or float, optional
             Result that is compared with a printed number.
         protocol : str
             One of the protocols of the row.
         text : str
-            Result in words; `here` if not given.
+            Result in words. The default is `here`.
         **numbers
-            Numbers in the row's criterion.
+            Numbers that the criterion of the row contains.
         """
         row = self.ledger.get(claim)
         if row is None or row.script != self.name or protocol not in row.protocols + row.shown:
@@ -237,7 +246,7 @@ class Experiment:
         print(f"Numbers: {path}" + (f"\nFigure: {picture}" if picture else ""))
 
     def _verdict(self, result: Mapping[str, Any]) -> str:
-        """Return the verdict of one protocol, unless the run is too small or has other data."""
+        """Return the verdict of one protocol, or "not judged" if the run is too small or has other data."""
         row = replace(self.ledger[result["claim"]], protocols=(result["protocol"],))
         decides = row.decides(self.full, self.data is not None)
         return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if decides else "not judged"
@@ -257,7 +266,7 @@ class Experiment:
         return parser.parse_args()
 
     def _require_same(self) -> None:
-        """Raise an error if the folder holds this experiment at another size, or with other data."""
+        """Raise an error if the folder contains this experiment at another size or with other data."""
         wanted = {
             "experiment": self.name,
             "size": "full" if self.full else "small",
@@ -275,13 +284,13 @@ class Experiment:
 
 
 def figure(rows: int = 1, columns: int = 1, *, height: float = 4.2, **shared: Any) -> tuple[Figure, Any]:
-    """Create a figure of the common width, legible at 400 pixels, with axes (rows, columns)."""
+    """Create a figure of the common width, which is legible at 400 pixels, with axes (rows, columns)."""
     made = Figure(figsize=(_WIDTH, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **shared)
 
 
 def main_of(main: Callable[[], None]) -> None:
-    """Run a script with the error handling of the command line, without tracebacks for user errors."""
+    """Run a script with the error handling of the command line, which prints no tracebacks for user errors."""
     try:
         with mpl.rc_context(STYLE):
             main()
@@ -295,7 +304,7 @@ def main_of(main: Callable[[], None]) -> None:
 
 @functools.cache
 def commit() -> str:
-    """Return the current commit, with a plus if files have changed; "unknown" outside a repository."""
+    """Return the current commit, with a plus if files have changed, or "unknown" outside a repository."""
     here = Path(__file__).resolve().parent
     try:
         name = subprocess.run(
@@ -320,7 +329,10 @@ def digest_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Called:
-    """Function of a script, for use in other processes. These load the script because its caches cannot be pickled."""
+    """Function of a script, for use in other processes.
+
+    These processes load the script because its caches cannot be pickled.
+    """
 
     script: str
     function: str
@@ -341,11 +353,11 @@ def _loaded(script: str) -> ModuleType:
 
 
 def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
-    """Compute a cell in one thread; return its name, its value for JSON and its processor seconds."""
+    """Compute a cell in one thread, and return its name, its value for JSON and its processor seconds."""
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
-            leave_to_results()  # rows and remarks contain these messages
+            leave_to_results()  # the rows and remarks contain these messages
             value = _plain(function(**cell))
     except SteinkitError:
         raise

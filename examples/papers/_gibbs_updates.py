@@ -1,8 +1,8 @@
-"""Frequencies of single Gibbs updates against their exact probabilities p.
+"""Frequencies of single Gibbs updates compared with their exact probabilities p.
 
-`update_frequencies` counts the updates in the draws of a chain. `update_bias` predicts their bias for the austerity
-test. With the log odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold of a uniform number u
-is log(u / (1 - u)) / N. The standardized mean of the test is
+The function `update_frequencies` counts the updates in the draws of a chain. The function `update_bias` predicts their
+bias for the austerity test. With the log odds L = log(p / (1 - p)), the mean of all N terms is L / N, and the threshold
+for a uniform random number u is log(u / (1 - u)) / N. The standardized mean of the test is
 
     mu(u) = k (L - log(u / (1 - u))),        k = sqrt(N - 1) / (N sigma),
 
@@ -12,7 +12,8 @@ E(mu) of `operating_characteristics` is even, the bias of an update is
     p_epsilon - p = integral over x > 0 of E(k x) (f(L + x) - f(L - x)) dx,
 
 which is negative for L > 0, so probable values become less probable. The probability of an incorrect update is the same
-integral with f(L + x) + f(L - x). The expected data use is this integral with the data use of the test in place of E.
+integral with f(L + x) + f(L - x). The expected data usage is the latter integral with the data usage of the test in
+place of E.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ class UpdateFrequencies(Brief):
     edges : ndarray, shape (bins + 1,)
         Edges of the bins.
     probability : ndarray, shape (bins,)
-        Mean exact P(x_i = 1 | x_-i) of the updates in a bin; NaN without updates.
+        Mean of the exact probabilities P(x_i = 1 | x_-i) of the updates in each bin, or NaN for a bin without updates.
     share : ndarray, shape (bins,)
         Fraction of these updates with the result x_i = 1.
     standard_error : ndarray, shape (bins,)
-        Standard error of share - probability. It does not depend on the mixing of the chain, because the errors
-        x_i - p of successive exact updates are uncorrelated (martingale differences). For approximate updates their
-        variance is approximately p (1 - p).
+        Standard error of share - probability. It does not depend on the mixing of the chain because the errors x_i - p
+        of successive exact updates are uncorrelated (martingale differences). For approximate updates, the variance of
+        the errors is approximately p (1 - p).
     updates : ndarray of int, shape (bins,)
-        Number of updates.
+        Number of updates in each bin.
     """
 
     edges: Floats
@@ -67,18 +68,18 @@ class UpdateFrequencies(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UpdateBias(Brief):
-    """Theoretical bias and data usage of the austerity test at given log odds.
+    """Theoretical bias and data usage of the austerity test for given log odds.
 
     Attributes
     ----------
     probability : ndarray
         Exact probability p that the variable becomes 1.
     bias : ndarray
-        p_epsilon - p.
+        Bias p_epsilon - p of this probability.
     error : ndarray
-        Probability that the decision differs from that of an exact update with the same u; at least |bias|.
+        Probability that the decision differs from that of an exact update with the same u, which is at least |bias|.
     data_use : ndarray
-        Expected fraction of the terms read.
+        Expected fraction of the terms that are read.
     """
 
     probability: Floats
@@ -88,26 +89,27 @@ class UpdateBias(Brief):
 
 
 def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | None = None) -> UpdateFrequencies:
-    """Count the updates of `approximate_gibbs` to 1, by their exact probability.
+    """Count the updates of `approximate_gibbs` that give 1, in bins of their exact probability.
 
     Parameters
     ----------
     field : MarkovField
         Field that the chains sampled.
     draws : Draws
-        Result of `approximate_gibbs` with ``thin=1``, because every sweep is needed. All terms of each update are read.
+        Result of `approximate_gibbs` with ``thin=1``, because every sweep is needed. The count reads all terms of each
+        update.
     edges : array_like, optional
-        Edges of the bins of p, increasing from 0 to 1; ten equal bins by default.
+        Edges of the bins of p, which must increase from 0 to 1. By default, there are ten equal bins.
 
     Returns
     -------
     UpdateFrequencies
-        Frequencies over all updates of all chains, per bin.
+        Frequencies in each bin, over all updates of all chains.
 
     Raises
     ------
     UsageError
-        If the draws are thinned, no chain has two draws, or the edges do not increase from 0 to 1.
+        If the draws are thinned, if no chain has two draws, or if the edges do not increase from 0 to 1.
     InputError
         If the draws are not states of the field.
 
@@ -133,13 +135,13 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
     sums = np.zeros((4, len(bounds) - 1))
     for points, length in zip(draws.points, lengths, strict=True):
         states = as_states(points[:length], field.dim)
-        seen = states[:-1].copy()  # variables before i have their new values, and the others have their old values
+        seen = states[:-1].copy()  # variables before i have their new values, and the others have their old ones
         for i in range(field.dim):
             p, ones = field.conditional(i, seen), states[1:, i]
             seen[:, i] = ones
             weights = (np.ones(len(p)), p, ones.astype(float), p * (1.0 - p))
             sums += [np.histogram(p, bounds, weights=each)[0] for each in weights]
-    with np.errstate(invalid="ignore"):  # 0/0: no update in a bin
+    with np.errstate(invalid="ignore"):  # 0/0 occurs in a bin without updates
         updates, expected, found, variance = sums
         error = np.sqrt(variance) / updates
         return UpdateFrequencies(bounds, expected / updates, found / updates, error, updates.astype(np.int64))
@@ -148,34 +150,34 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
 def update_bias(
     log_odds: ArrayLike, *, deviation: float, size: int, batch_size: int, epsilon: float, alpha: float = 0.5
 ) -> UpdateBias:
-    """Compute bias and data usage of updates by the austerity test, from the theory of its random walk.
+    """Compute the bias and the data usage of updates by the austerity test from the theory of its random walk.
 
     Parameters
     ----------
     log_odds : float or array_like
         Log odds L of each update.
     deviation : float
-        Standard deviation sigma of the N terms of an update, about their mean.
+        Standard deviation sigma of the N terms of an update.
     size, batch_size : int
-        Number of terms N of an update, and of a stage.
+        Number of terms N of an update, and number of terms of a stage.
     epsilon : float
-        Error allowed per stage, in [0, 1].
+        Largest error per stage, in [0, 1].
     alpha : float
         Wang-Tsiatis exponent of the thresholds, in [1/2, 1].
 
     Returns
     -------
     UpdateBias
-        Results with arrays of the shape of log_odds.
+        Result whose arrays have the shape of `log_odds`.
 
     Raises
     ------
     UsageError
-        If a parameter is out of range, or log odds are not finite.
+        If a parameter is out of range, or if the log odds are not finite.
 
     Notes
     -----
-    The walk has normal steps; this is a good approximation for a test on some hundred terms.
+    The steps of the walk are assumed to be normal, which is a good approximation for tests on some hundreds of terms.
 
     References
     ----------

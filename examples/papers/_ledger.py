@@ -1,4 +1,4 @@
-"""Ledger of the papers' claims with their criteria: files in `ledger/`, one per paper.
+"""Ledger of the papers' claims with their criteria, which are files in `ledger/`, one per paper.
 
 A claim has one or more rows, such as the entries of a table. A row contains a printed number or statement, its place in
 the paper, and a criterion that is evaluated by code. Criteria are written before the run. If a criterion was changed
@@ -6,12 +6,13 @@ after a result was known, `revised` describes the change. Results store the hash
 `index.py --check` reports results without a row, and criteria that do not agree with the hash.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
-errors of the difference: the root of the sum of squares of the paper's error (`error`) and of ours. The criterion of a
-statement in words is an expression, `holds`, of the numbers passed by the script. If the row also has `fails`, a result
-that satisfies neither expression leaves the row open. If the paper does not specify a protocol, a row can have several
-protocols. It then holds, holds under some of them, or fails, for the reason given in the row. Rows that the available
-data cannot decide are not run (`needs`, `real`). Rows without a reproducible criterion are open (`undecidable`), but
-their results are shown. The verdict of a claim is the least favorable verdict of its rows.
+errors of the difference. The latter is the root of the sum of the squares of the paper's error (`error`) and of our
+error. The criterion of a statement in words is an expression, `holds`, of the numbers passed by the script. If the row
+also has the expression `fails`, a result that satisfies neither expression leaves the row open. If the paper does not
+specify a protocol, a row can have several protocols. The row then holds, holds under some of them, or fails, for the
+reason given in the row. Rows that the available data cannot decide are not run (`needs`, `real`). Rows without a
+reproducible criterion are open (`undecidable`), but their results are shown. The verdict of a claim is the least
+favorable verdict of its rows.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ class Found:
 
     @classmethod
     def few(cls, values: Any, one: bool = False) -> Found:
-        """Create a result from the mean of a few runs, with a 95% t interval for the mean or for one more run."""
+        """Create a result from the mean of a few runs, with a 95% t interval for the mean or for another run."""
         n = len(values)
         return cls.mean(values, float(stdtrit(n - 1, 0.975)) * math.sqrt(n + 1.0 if one else 1.0))
 
     @classmethod
     def range(cls, values: Any, inside: float = 0.95) -> Found:
-        """Create a result from the median of independent values, with a prediction interval of one run."""
+        """Create a result from the median of independent values, with a prediction interval for one run."""
         low, middle, high = np.quantile(values, [0.5 * (1.0 - inside), 0.5, 0.5 * (1.0 + inside)])
         return cls(float(middle), float(low), float(high))
 
@@ -87,8 +88,9 @@ class Row:
     Attributes
     ----------
     id, paper : str
+        Name of the row, and name of the paper.
     of : str
-        Claim that the row belongs to.
+        Claim to which the row belongs.
     script : str
         Name of the script, or an empty string.
     where : str
@@ -100,21 +102,21 @@ class Row:
     error : float
         Two standard errors of the printed number.
     holds, fails : str
-        Criterion, if it is an expression.
+        Expressions of the criterion for a statement in words.
     rule : str
-        The expression in words.
+        Criterion in words.
     protocols : tuple of str
-        Variants that the paper does not specify; each is run.
+        Variants between which the paper does not distinguish. All of them are run.
     shown : tuple of str
-        Other variants. Their results are shown but do not affect the verdict.
+        Other variants, whose results are shown but do not affect the verdict.
     because : str
-        Reason why it fails, is open, or holds only under some protocols.
+        Reason why the row fails, is open, or holds only under some protocols.
     revised : str
         Change of the criterion after a result was known.
     needs : str
         Data or work that the run requires.
     real : bool
-        True if only real data can decide it.
+        True if only real data can decide the row.
     undecidable : bool
         True if the row is open regardless of the result, for the reason in `because`.
     """
@@ -140,12 +142,12 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Claim and row."""
+        """Labels of the claim and of the row."""
         return self.claim if self.claim == self.of else f"{self.of}: {self.claim}"
 
     @property
     def number(self) -> float | None:
-        """Printed number, if there is one."""
+        """Printed number, or None if the row contains a statement in words."""
         try:
             return float(self.printed)
         except ValueError:
@@ -161,7 +163,7 @@ class Row:
         return full and not self.needs and (data or not self.real)
 
     def judged(self, found: Mapping[str, Any]) -> bool | None:
-        """Return True if the claim holds under one protocol, or None if it is undecided."""
+        """Return True if the row holds under one protocol, False if it fails, or None if it remains open."""
         names = _FUNCTIONS | {"printed": self.number}
         names |= {name: np.array(each, dtype=float) if isinstance(each, list) else each for name, each in found.items()}
 
@@ -196,7 +198,7 @@ def ledger() -> dict[str, Row]:
 
 
 def papers() -> dict[str, dict[str, Any]]:
-    """Read title, version and errata of each paper, with the name of its file."""
+    """Read the title, version and errata of each paper, with the name of its file."""
     found = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml"))}
     return {
         document["paper"]: {key: value for key, value in document.items() if key != "claim"} | {"file": name}
@@ -232,7 +234,7 @@ def weakest(verdicts: Sequence[str]) -> str:
 
 
 def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a row, or the rows of a table with a printed number for each value of `{}` in id and claim."""
+    """Return a row, or the rows of a table, which has a printed number for each value of `{}` in id and claim."""
     entry = {name: tuple(each) if isinstance(each, list) else each for name, each in entry.items()}
     table = entry.pop("table", None)
     if table is None:

@@ -17,9 +17,9 @@ _MIXING = [[1.0, 0.5, -0.3, 0.2], [0.2, 1.0, 0.5, -0.4], [-0.4, 0.3, 1.0, 0.6], 
 
 
 def mixed_sources(size: int, normal: int, data: str = "") -> IndependentComponents:
-    """Return the posterior of the unmixing matrix of four mixed sources, at most two of them normal.
+    """Return the posterior of the unmixing matrix of four mixed sources with at most two normal ones.
 
-    The other two are the beginning of recordings, if a file is given.
+    If a file is given, the first two sources are the beginning of its recordings.
     """
     rng = np.random.default_rng(1)
     sources = rng.laplace(size=(size, 4))

@@ -1,9 +1,12 @@
 """The austerity test with thresholds that are computed for each step from all the data.
 
-The test shows the largest saving of data that a better choice of thresholds could achieve. Given the standardized mean
-mu of a step, the test uses the smallest threshold G at which the error of the whole test at mu is epsilon,
+The test shows the largest amount of data that a better choice of thresholds could save. Given the standardized mean mu
+of a step, the test uses the smallest threshold at which the error of the whole test at mu is epsilon. This threshold,
+G(mu), is the solution of
 
-    G(mu) = the solution of error(mu; pi_1, G) = epsilon, or 0 if the error of the first stage alone is smaller.
+    error(mu; pi_1, G) = epsilon,
+
+or 0 if the error of the first stage alone is smaller than epsilon.
 
 References
 ----------
@@ -24,7 +27,7 @@ from steinkit.samplers import AusterityTest, operating_characteristics
 from steinkit.samplers.acceptance.interface import Decision
 from steinkit.samplers.acceptance.sequential import NEVER, interim_stages, sequential_t_test
 
-# Thresholds and means of the table. Values in between are interpolated.
+# Numbers of thresholds and means in the table. Values in between are interpolated.
 _THRESHOLDS, _MEANS = 40, 128
 
 
@@ -32,7 +35,8 @@ _THRESHOLDS, _MEANS = 40, 128
 class OracleAusterityTest(AusterityTest):
     """Austerity test whose epsilon is the error of each *whole* test, under a normal approximation.
 
-    The diagnostic ``oracle_cost`` reports the cost of the scans. Tests that read all data anyway are not scanned.
+    The diagnostic ``oracle_cost`` reports the cost of the scans. No scan is made for tests that read all the data
+    anyway.
     """
 
     name = "oracle-austerity"
@@ -40,14 +44,14 @@ class OracleAusterityTest(AusterityTest):
     diagnostics = ("oracle_cost",)
 
     def bounds(self, moves):
-        """Compute the standardized means of all l_i, (mean - mu_0) sqrt(N - 1) / sd, (n,)."""
+        """Compute the standardized means (mean - mu_0) sqrt(N - 1) / sd of all l_i, shape (n,)."""
         N = moves.size
         mean, sd = np.array([(terms.mean(), terms.std()) for terms in moves.log_ratios()]).T
         mu_0 = (moves.level - moves.offset) * (moves.temperature / N)
         return (mean - mu_0) * math.sqrt(N - 1.0) / sd
 
     def decide(self, stage):
-        """Decide as the austerity test with the threshold of this step."""
+        """Decide in the same way as the austerity test, but with the threshold of this step."""
         b, N, batch = stage.seen, stage.size, self.first_batch(stage.size)
         G = oracle_thresholds(np.array([stage.bound]), first_fraction=batch / N, epsilon=self.epsilon, alpha=self.alpha)
         quantile = -stdtrit(b - 1.0, ndtr(-G[0])) if b > 1 and np.isfinite(G[0]) else NEVER
@@ -56,23 +60,23 @@ class OracleAusterityTest(AusterityTest):
 
 
 def oracle_thresholds(means: np.ndarray, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> np.ndarray:
-    """Compute the thresholds at which the whole test errs with probability epsilon, to about 1% of epsilon.
+    """Compute the thresholds at which the error probability of the whole test is epsilon, to about 1%.
 
     Parameters
     ----------
     means : ndarray, shape (n,)
-        Standardized means of the steps, from all data. NaN gives NaN.
+        Standardized means of the steps, computed from all the data. The threshold of a NaN is NaN.
     first_fraction : float
-        Fraction of the data read at each stage, in (0, 1].
+        Fraction of the data that is read at each stage, in (0, 1].
     epsilon : float
-        Error of the *whole* test, in [0, 1].
+        Error probability of the *whole* test, in [0, 1].
     alpha : float
         Wang-Tsiatis exponent, in [1/2, 1].
 
     Returns
     -------
     ndarray, shape (n,)
-        At least 0; infinite if epsilon is 0.
+        Thresholds, which are at least 0, or infinite if epsilon is 0.
     """
     if epsilon == 0.0:
         return np.full(len(means), np.inf)
@@ -82,12 +86,12 @@ def oracle_thresholds(means: np.ndarray, *, first_fraction: float, epsilon: floa
 
 @lru_cache(maxsize=16)
 def _table(first_fraction: float, epsilon: float, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """Compute means and their thresholds."""
+    """Compute a grid of means and their thresholds."""
     stages = len(interim_stages(first_fraction, epsilon, alpha)[0])
     if not stages or epsilon >= 0.5:
         return np.zeros(1), np.zeros(1)
-    # the error of a stage is at most Phi(-G), so the error of the whole test at the highest threshold is at most
-    # epsilon
+    # The error of a stage is at most Phi(-G), so the error of the whole test at the highest threshold is at most
+    # epsilon.
     highest = -float(ndtri(epsilon / stages))
     levels = np.linspace(0.0, highest, _THRESHOLDS)
     farthest = -float(ndtri(epsilon)) * np.sqrt(1.0 / first_fraction - 1.0)

@@ -1,4 +1,4 @@
-"""Plots of several seeds: median curves with bands, and risks."""
+"""Plots of the results of several seeds, which are median curves with bands, and risks."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ def plot_bands(
     unit: float = 1.0,
     seeds: bool = False,
 ) -> Axes:
-    """Plot the median curve and its quantile band on logarithmic axes; a single seed has a line only.
+    """Plot the median curve and its quantile band on logarithmic axes.
+
+    For a single seed, only the curve is drawn.
 
     Parameters
     ----------
     result : Bands
         Result of `bands`.
     ax : matplotlib Axes, optional
-        Axes for the curve, which several curves can share; those of a new pyplot figure by default.
+        Axes for the curve, which several curves can share. By default, they are those of a new pyplot figure.
     label : str
-        Name in the legend, which the caller adds.
+        Name in the legend. The legend must be added by the caller.
     color, linestyle : str
-        Matplotlib style of the median; the band has the same color.
+        Matplotlib color and line style of the median. The band has the same color.
     unit : float
-        Factor of the abscissas: with seconds per likelihood evaluation, the curve is drawn against time.
+        Factor by which the abscissas are multiplied. For example, the number of seconds per likelihood evaluation gives
+        a plot against time.
     seeds : bool
         If True, also draw the curve of every seed as a thin line.
 
@@ -75,13 +78,13 @@ def plot_risk(
     result : Risk
         Result of `risk`.
     ax : matplotlib Axes, optional
-        Axes for the risk, which several risks can share; those of a new pyplot figure by default.
+        Axes for the risk, which several risks can share. By default, they are those of a new pyplot figure.
     label : str
-        Name in the legend, which the caller adds.
+        Name in the legend. The legend must be added by the caller.
     color, linestyle : str
-        Matplotlib style of the risk; the band of its interval has the same color.
+        Matplotlib color and line style of the risk. The band of its interval has the same color.
     unit : float
-        Factor of the abscissas, such as seconds per likelihood evaluation.
+        Factor by which the abscissas are multiplied, such as the number of seconds per likelihood evaluation.
 
     Returns
     -------

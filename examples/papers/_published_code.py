@@ -3,9 +3,9 @@
 The code (github.com/DanielTakeshi/New_MH_Test) also differs from the paper in other respects. It omits the prior of the
 mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows labeled
 "their code", the tests, the prior and the initial states are those of the code. Sizes, steps, temperatures and batch
-sizes are always those of the paper. The covariances 0.15 I and 0.05 I in the paper are standard deviations in the code.
-Batches are drawn at random here, whereas the code uses consecutive data points. The program genNormToLog generates the
-correction distribution.
+sizes are always those of the paper. The values 0.15 and 0.05 of the paper's covariances 0.15 I and 0.05 I are standard
+deviations in the code. Batches are drawn at random here, whereas the code uses consecutive data points. The authors'
+program genNormToLog generates the correction distribution.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class PublishedBarkerTest(MinibatchBarkerTest):
 
 
 class PublishedConcentrationTest(ConcentrationTest):
-    """Concentration test with the bound for draws with replacement, 3 instead of 5, and a shifted first stage.
+    """Concentration test of the authors' code.
 
-    The first stage is counted as the second. If the next stage would read all data, the test decides without the
-    bound. (Their standard deviation is that of all data; here, it is that of the data read so far.)
+    The test uses the bound for draws with replacement, with the constant 3 instead of 5, and counts the first stage as
+    the second. If the next stage would read all the data, the test decides without the bound. The code uses the
+    standard deviation of all the data, whereas this class uses that of the data read so far.
     """
 
     def decide(self, stage):
@@ -51,10 +52,10 @@ class PublishedConcentrationTest(ConcentrationTest):
 
 
 def correction_error(sigma: float, steps: int, penalty: float, end: float) -> float:
-    """Compute the error of their program genNormToLog step by step.
+    """Compute the error of the authors' program genNormToLog step by step.
 
-    The inverse is computed by LAPACK's getri, as in their program. With gesv, which NumPy uses, rounding errors are
-    larger than the result. Their later iterations change only negative weights, which are set to zero.
+    The inverse is computed by LAPACK's getri, as in the program. With gesv, which NumPy uses, the rounding errors would
+    be larger than the result. The later iterations of the program change only negative weights, which are set to zero.
     """
     atoms, x = np.arange(-steps, steps + 1) * end / steps, np.arange(-2 * steps, 2 * steps + 1) * end / steps
     normal = ndtr(np.arange(-3 * steps, 3 * steps + 1) * end / steps / sigma)

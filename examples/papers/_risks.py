@@ -1,4 +1,4 @@
-"""Risks of several tests: storage in cells, comparison, and plots by data and by time."""
+"""Storage, comparison and plots of the risks of several tests, by data and by time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def at(found: Risk, place: float) -> tuple[float, float, float]:
 
 
 def compared(risks: Sequence[Risk], seconds: Sequence[float]) -> dict[str, list[tuple[float, float, float]]]:
-    """Return risks with intervals at the smallest final amount of data and at the smallest time of all runs."""
+    """Return risks with intervals at the smallest amount of data, and at the smallest time, of all the runs."""
     least, common = min(each.against[-1] for each in risks), min(seconds)
     return {
         "data": [at(each, least) for each in risks],
@@ -74,15 +74,18 @@ def claim_lowest(
 def draw(
     by_data: Any, by_time: Any, risks: Sequence[Risk], seconds: Sequence[float], labels: Sequence[str], colours: Any
 ) -> None:
-    """Plot risks against the data read by a chain, and against its seconds.
+    """Plot risks against the number of data points read by a chain, and against the time in seconds.
 
     Parameters
     ----------
     by_data, by_time : matplotlib Axes
+        Axes of the two plots.
     risks : sequence of Risk
+        Risks of the tests.
     seconds : sequence of float
-        Seconds of the chains for their full budgets.
+        Times in seconds that the chains take for their full budgets.
     labels, colours : sequence of str
+        Names of the tests in the legend, and colors of their lines.
     """
     for color, label, found, took in zip(colours, labels, risks, seconds, strict=True):
         plot_risk(found, by_data, label=label, color=color)

@@ -1,16 +1,17 @@
 r"""Running means of the estimates of a sampler, and their risk relative to a long exact run.
 
-For chains c = 1..K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is the mean of f
-over the draws of chain c up to cost b. Its risk is
+For the chains c = 1, ..., K of a sampler, a quantity f and a budget b, the running mean :math:`\hat f_c(b)` is the mean
+of f over the draws of chain c up to the cost b. Its risk is
 
 .. math:: R(b) = \mathbf{E} (\hat f_c(b) - f^*)^2 = \mathrm{bias}^2(b) + \mathrm{variance}(b),
 
-estimated over the chains. For several quantities, such as predictions at many test points, it is the mean of their
-risks. If the true value :math:`f^*` is not known, it is replaced by the result of a long exact run; the square of its
-standard error is a lower limit for the risks that can be estimated.
+which is estimated over the chains. For several quantities, such as predictions at many test points, the risk is the
+mean of their risks. If the true value :math:`f^*` is not known, it is replaced by the result of a long exact run. The
+square of the standard error of this result is a lower limit for the risks that can be estimated.
 
-The standard error of a long run is computed from batch means: chains are divided into batches of about sqrt(n) draws.
-The means of the batches are nearly independent if sqrt(n) is much larger than the autocorrelation time.
+The standard error of a long run is computed from batch means. The chains are divided into batches of about sqrt(n)
+draws, where n is the length of the shortest chain. The means of the batches are nearly independent if sqrt(n) is much
+larger than the autocorrelation time.
 
 References
 ----------
@@ -38,20 +39,20 @@ from steinkit.target import Seed
 
 Quantity = Callable[[Floats], ArrayLike]
 
-_BLOCK = 4096  # draws per evaluation of a quantity
+_BLOCK = 4096  # number of draws per evaluation of a quantity
 _BOOTSTRAP = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class RunningMeans:
-    """Means of the draws up to each budget, by chain.
+    """Means of the draws of each chain up to each budget.
 
     Attributes
     ----------
     against : ndarray, shape (m,)
         Budgets per chain in units of the draws' cost, or numbers of draws.
     means : ndarray, shape (chains, m, k)
-        Means of k quantities; NaN before the first draw of a chain.
+        Means of k quantities, or NaN before the first draw of a chain.
     draws : ndarray of int, shape (chains, m)
         Number of draws in each mean.
     """
@@ -63,22 +64,23 @@ class RunningMeans:
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """Mean squared error of running means over chains, the mean over the quantities.
+    """Mean squared error of running means over chains, averaged over the quantities.
 
     Attributes
     ----------
     against : ndarray, shape (m,)
+        Budgets per chain in units of the draws' cost, or numbers of draws.
     value : ndarray, shape (m,)
-        NaN before the first draw of a chain.
+        Risk at each budget, or NaN if a chain has no draws within the budget.
     interval : ndarray, shape (m, 2)
-        Bootstrap interval over the chains.
+        Bootstrap interval of the risk, obtained by resampling the chains.
     squared_bias, variance : ndarray, shape (m,)
         Unbiased estimates of the two components of `value`. The estimate of the squared bias can be negative, and it
         includes `floor`.
     floor : float
         Mean squared standard error of the reference values.
     level : float
-        Level of the interval.
+        Confidence level of the interval.
     """
 
     against: Floats
@@ -92,11 +94,12 @@ class Risk:
 
 @dataclass(frozen=True, eq=False)
 class LongRunMean:
-    """Means of a long run, as a reference.
+    """Means of a long run, which are used as reference values.
 
     Attributes
     ----------
     value, standard_error : ndarray, shape (k,)
+        Means of the k quantities, and their standard errors.
     """
 
     value: Floats
@@ -110,29 +113,30 @@ def running_means(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Compute means of the draws of each chain up to a cost, or of its first n draws.
+    """Compute the means of the draws of each chain up to a cost, or of its first n draws.
 
     Parameters
     ----------
     draws : Sample or array_like
         Chains of one sampler, such as the result of `Draws.to_sample`, which includes the cost. For running means
-        against seconds, replace the cost by seconds. Weights are used.
+        against seconds, replace the cost by seconds. If the draws have weights, the means are weighted.
     quantity : callable, optional
-        Function that maps points (b, d) to values (b,) or (b, k); it is called with some thousand draws at a time. The
-        coordinates by default.
+        Function that maps points (b, d) to values (b,) or (b, k). It is called with some thousands of draws at a time.
+        By default, the quantities are the coordinates.
     budget : iterable of float, optional
-        Budgets of *one* chain, in the unit of the draws' cumulative cost.
+        Budgets of *one* chain, in the units of the draws' cumulative cost.
     n : iterable of int, optional
         Numbers of draws of one chain, in place of `budget`.
 
     Returns
     -------
     RunningMeans
+        Means of each chain at each budget or number of draws.
 
     Raises
     ------
     UsageError
-        If not exactly one of `budget` and `n` is given, or the draws store no cost.
+        If not exactly one of `budget` and `n` is given, or if budgets are given and the draws store no cost.
     InputError
         If the quantity does not return one or k finite numbers per draw.
     """
@@ -154,7 +158,7 @@ def running_means(
         counts[c] = np.searchsorted(progress, against, side="right")
         sums, weights = _sums(sample, rows, np.append(0, counts[c]), quantity)
         totals = np.cumsum(weights)[:, None]
-        with np.errstate(invalid="ignore"):  # 0/0 before the first draw with positive weight
+        with np.errstate(invalid="ignore"):  # 0/0 occurs before the first draw with a positive weight
             means.append(np.where(totals > 0.0, np.cumsum(sums, axis=0) / totals, math.nan))
     return RunningMeans(against, np.stack(means), counts)
 
@@ -175,17 +179,19 @@ def risk(
     truth : array_like, shape (k,), or LongRunMean
         True means of the quantities.
     level : float
+        Confidence level of the bootstrap interval.
     rng : int, numpy.random.Generator or None
-        Seed of the bootstrap over chains.
+        Seed or generator of the bootstrap over chains.
 
     Returns
     -------
     Risk
+        Mean squared error at each budget, with its components and its interval.
 
     Raises
     ------
     UsageError
-        If there is only one chain, or `truth` has a different number of quantities.
+        If there is only one chain, or if `truth` has a different number of quantities.
     """
     known = truth if isinstance(truth, LongRunMean) else None
     right = np.atleast_1d(np.asarray(known.value if known else truth, dtype=np.float64))
@@ -207,7 +213,7 @@ def risk(
 
 
 def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRunMean:
-    """Compute means over long chains, with standard errors by batch means.
+    """Compute means over long chains, with standard errors from batch means.
 
     Parameters
     ----------
@@ -215,16 +221,17 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
         Chains of an exact sampler without burn-in and with equal weights. Draws in excess of a whole number of batches
         are omitted at the beginning of a chain.
     quantity : callable, optional
-        As for `running_means`.
+        Function that maps points to values, as for `running_means`.
 
     Returns
     -------
     LongRunMean
+        Means of the quantities with their standard errors.
 
     Raises
     ------
     UsageError
-        If the draws have unequal weights, or all chains together have fewer than two batches.
+        If the draws have unequal weights, or if all chains together have fewer than two batches.
     InputError
         If the quantity does not return one or k finite numbers per draw.
     """
@@ -244,7 +251,7 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
 
 
 def _sums(sample: Sample, rows: Integers, bounds: Integers, quantity: Quantity | None) -> tuple[Floats, Floats]:
-    """Return weighted sums of a quantity, (m, k), and of the weights, (m,), between bounds of the rows of a chain."""
+    """Return sums of a weighted quantity, (m, k), and of the weights, (m,), between bounds of a chain's rows."""
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
     totals = np.zeros(len(bounds) - 1)
     sums = np.zeros((len(totals), _values(sample.points[rows[:1]], quantity).shape[1]))

@@ -1,11 +1,11 @@
-"""Running joint probabilities of sets of binary variables, chain by chain.
+"""Running joint probabilities of sets of binary variables for each chain.
 
-The distribution of many binary variables is too large to tabulate, but the joint probabilities of a few of them are
-not. The average L1 distance between two such tables over many sets of variables,
+The distribution of many binary variables is too large to tabulate, but the joint distribution of a few of them is not.
+The average L1 distance between two such tables over many sets of variables,
 
     (1 / M) sum over sets s of sum over values v of |p(x_s = v) - q(x_s = v)|,
 
-measures the difference of two distributions; it is at most 2.
+measures the difference between two distributions. It is at most 2.
 
 References
 ----------
@@ -35,31 +35,31 @@ def running_tables(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Compute frequencies of joint values of binary variables, up to a cost or for the first n draws.
+    """Compute the frequencies of joint values of binary variables, up to a cost or for the first n draws.
 
-    The means are those of `running_means` for the indicators of all values. Counting is much faster, and does not store
-    the indicators.
+    The means are those of `running_means` for the indicators of all values. Counting is much faster, and it does not
+    store the indicators.
 
     Parameters
     ----------
     draws : Sample or array_like
-        Chains of zeros and ones. Weights are used.
+        Chains of zeros and ones. If the draws have weights, the frequencies are weighted.
     sets : array_like of int, shape (M, k)
-        Columns, from 0, of the k variables of each set.
+        Column indices, starting from 0, of the k variables of each set.
     budget, n : iterable
-        As for `running_means`; exactly one must be given.
+        Budgets or numbers of draws, as for `running_means`. Exactly one of them must be given.
 
     Returns
     -------
     RunningMeans
-        Means of M 2^k indicators. Index 2^k m + v is the indicator of x_s = v for the m-th set s, where bit j of v is
-        the variable of column j. ``means.reshape(chains, -1, M, 2**k)`` are the tables.
+        Means of M 2^k indicators. Index 2^k m + v belongs to the indicator of x_s = v for the m-th set s, where bit j
+        of v is the j-th variable of the set. The tables are ``means.reshape(chains, -1, M, 2**k)``.
 
     Raises
     ------
     UsageError
-        If sets are not columns of the draws, have more than 16 variables or repeat one, not exactly one of `budget` and
-        `n` is given, or the draws store no cost.
+        If `sets` contains numbers that are not columns of the draws, if a set has more than 16 variables or repeats a
+        variable, if not exactly one of `budget` and `n` is given, or if budgets are given and the draws store no cost.
     InputError
         If a draw has values other than zero and one.
     """
@@ -76,7 +76,7 @@ def running_tables(
 
 
 def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Floats:
-    """Compute the average L1 distance between tables of `running_tables` and the true ones.
+    """Compute the average L1 distance between the tables of `running_tables` and the true tables.
 
     Parameters
     ----------
@@ -85,17 +85,17 @@ def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Float
     truth : array_like, shape (M 2^k,)
         True probabilities, in the same order.
     values : int
-        Number of values of a set, 2^k.
+        Number of values of each set, 2^k.
 
     Returns
     -------
     ndarray, shape (chains, m)
-        Distance of each chain at each budget; NaN before the first draw.
+        Distance of each chain at each budget, or NaN before the first draw.
 
     Raises
     ------
     UsageError
-        If `truth` has a different shape, or does not consist of whole sets.
+        If `truth` has a different shape, or if it does not consist of whole sets.
     """
     right = np.asarray(truth, dtype=np.float64)
     width = found.means.shape[-1]
@@ -107,7 +107,7 @@ def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Float
 
 
 def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers) -> Floats:
-    """Return frequencies of the values of each set for initial parts of a chain, (m, M 2^k)."""
+    """Return the frequencies of the values of each set in initial parts of a chain, (m, M 2^k)."""
     rows = rows[: counts[-1]]
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
     segment = np.searchsorted(counts, np.arange(len(rows)), side="right")  # the first count that includes a draw
@@ -118,7 +118,7 @@ def _shares(sample: Sample, rows: Integers, counts: Integers, columns: Integers)
     for m, chosen in enumerate(columns):
         sums = np.bincount(place + powers @ states[chosen], weights, minlength=values * len(counts))
         found[:, m] = sums.reshape(len(counts), values).cumsum(axis=0)
-    with np.errstate(invalid="ignore"):  # 0/0: no draw yet
+    with np.errstate(invalid="ignore"):  # 0/0 occurs before the first draw
         shares: Floats = found / found[:, :1].sum(axis=-1, keepdims=True)
     return shares.reshape(len(counts), -1)
 

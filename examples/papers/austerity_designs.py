@@ -4,13 +4,13 @@
 
 The statistic of the austerity test is a random walk, and the test ends when the walk leaves a strip. The error and the
 data usage of the test, and the bias of the acceptance probability, are computed from this walk without simulation. The
-bias is smaller than the error because errors cancel in the average over the uniform number of the step. Designs select
-the batch size and epsilon in three ways: on average over the moves of a trial run, on average with a fixed batch of 600
-data points, or for the worst case over all moves.
+bias is smaller than the error because errors cancel in the average over the uniform random number of the step. Designs
+determine the batch size and epsilon in three ways: for the average over the moves of a trial run, for this average with
+a fixed batch of 600 data points, and for the worst case over all moves.
 
-The script reports the errors and data usage of the walk and of tests on the data of one move, and the cancellation of
-errors. For independent component analysis, it computes designs from 100 moves and reports their errors on 100 new
-moves. The sources are simulated because the recordings of the paper are not available.
+The script reports the error and data usage of the walk and of tests on the data of one move, and the extent to which
+errors cancel. For independent component analysis, it computes designs from 100 moves and reports their errors on 100
+new moves. The sources are simulated because the recordings of the paper are not available.
 
 References
 ----------
@@ -41,7 +41,7 @@ DESIGNS = {"average": "average", "fixed": f"average, m = {HEURISTIC}", "worst": 
 
 
 def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
-    """Return error frequencies and data usage of t tests of a move and its reverse, at each standardized mean."""
+    """Return the error frequencies and data usage of t tests of a move and its reverse for standardized means."""
     rng = np.random.default_rng(0)
     posterior, state = mixed_sources(size, 2), np.eye(4).reshape(1, -1)
     walk = StiefelWalk(1.5 / np.sqrt(size))
@@ -64,7 +64,7 @@ def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
 
 
 def sequential_decisions(orders: np.ndarray, batch: int, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether the test finds a negative mean before it has read all terms, and the fraction read, per row."""
+    """Return, for each row, whether a test finds a negative mean before it has read all terms, and its data usage."""
     size = orders.shape[1]
     b = np.arange(batch, size, batch)
     averages = np.cumsum(orders, axis=1)[:, b - 1] / b
@@ -77,7 +77,7 @@ def sequential_decisions(orders: np.ndarray, batch: int, epsilon: float) -> tupl
 
 
 def designs(size: int, target: float, seed: int) -> dict[str, Any]:
-    """Return the errors and data usage on 100 new moves of designs made with 100 moves."""
+    """Return the errors and data usage on 100 new moves for designs that are computed from 100 moves."""
     trial, new = (_moves(size, seed + k) for k in range(2))
     made = {
         "average": average_design(trial, target),
@@ -92,7 +92,7 @@ def designs(size: int, target: float, seed: int) -> dict[str, Any]:
 
 
 def cancelled(size: int, seed: int) -> dict[str, Any]:
-    """Return the exact acceptance probability, bias and error of each move for a coarse test."""
+    """Return the exact acceptance probability of each move, and the bias and error of a coarse test."""
     found = acceptance_bias(_moves(size, seed), first_fraction=FRACTION, epsilon=COARSE)
     return {"probability": found.probability, "bias": found.bias, "error": found.error}
 
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def claim_tests(experiment: Experiment, simulated: list[dict]) -> None:
-    """Compare errors and data usage by theory and simulation, relative to their tolerances."""
+    """Compare the theoretical and simulated errors and data usage, relative to their tolerances."""
     walks = [operating_characteristics(MEANS, first_fraction=FRACTION, epsilon=e) for e in EPSILONS]
 
     def apart(key: str, error: str, foreseen: list[np.ndarray], wider: float) -> tuple[float, float]:
@@ -184,7 +184,7 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
 
 
 def plot(simulated: list, targets: tuple[float, ...], shown: dict, worst: float, found: dict) -> Figure:
-    """Plot errors by theory and simulation, their cancellation, and errors and data usage of the designs."""
+    """Plot theoretical and simulated errors, their cancellation, and the errors and data usage of the designs."""
     fig, ((error, cancel), (reached, read)) = figure(2, 2, height=6.4)
     for color, epsilon, each in zip(COLOURS, EPSILONS, simulated, strict=False):
         fine = np.linspace(0.0, MEANS[-1], 61)

@@ -6,14 +6,16 @@ A Markov random field has 100 binary variables and a potential for each triple o
 second parameter is interpreted as the standard deviation because a variance of 0.02 would give conditional
 probabilities near 0 or 1. An exact update of a variable adds 4,851 terms. The austerity test reads 500 terms at a time
 until it is certain, up to an error of epsilon per stage, whether the sum is above or below the threshold. The small run
-has 40 variables, 741 terms, batches of 75, and stronger potentials, so that updates have the same uncertainty.
+has 40 variables, 741 terms, batches of 75 terms, and stronger potentials, so that the updates have the same
+uncertainty.
 
 The script reports the frequency with which a variable becomes 1, for each exact conditional probability p, and compares
-it with the theory of the test. It also reports the error of the joint probabilities of five variables, by terms read
-and by processor time. The error is relative to long exact chains and averaged over 1,600 sets of five variables.
+it with the theory of the test. It also reports the error of the joint probabilities of five variables as a function of
+the number of terms read and of the processor time. The error is relative to long exact chains and is averaged over
+1,600 sets of five variables.
 
 The paper does not state the number of sweeps in its 1,000 seconds. With --full, a chain reads as many terms as 5,000
-exact sweeps. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which follows
+exact sweeps do. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which follows
 from the update.
 
 References
@@ -52,18 +54,18 @@ EDGES = np.linspace(0.0, 1.0, 21)
 
 @functools.cache
 def field_of(dim: int, scale: float) -> MarkovField:
-    """Return the field, cached for the cells of a process."""
+    """Return the field, which is cached for the cells of a process."""
     return MarkovField.simulate(dim, scale=scale, rng=1)
 
 
 def sets_of(dim: int) -> np.ndarray:
-    """Return the sets of variables with joint probabilities to compare, (sets, 5)."""
+    """Return the sets of variables whose joint probabilities are compared, (sets, 5)."""
     rng = np.random.default_rng(2)
     return np.array([rng.choice(dim, OF_VARIABLES, replace=False) for _ in range(SETS)])
 
 
 def long_runs(dim: int, scale: float, draws: int, seeds: list[int]) -> dict[str, Any]:
-    """Estimate joint probabilities by exact chains, with their mean squared standard error."""
+    """Estimate the joint probabilities by exact chains, with their mean squared standard error."""
     run = approximate_gibbs(field_of(dim, scale), test=BarkerTest(), seed=seeds, draws=draws, burn_in=draws // 10)
     means = running_tables(run.to_sample(), sets_of(dim), n=[draws]).means[:, -1]
     return {"tables": means.mean(axis=0).round(7), "floor": float(means.var(axis=0, ddof=1).mean() / len(seeds))}
@@ -80,9 +82,9 @@ def chains(
     truth: list[float],
     floor: float,
 ) -> dict[str, Any]:
-    """Return the errors of chains at the costs of several numbers of exact sweeps, update frequencies, and costs."""
+    """Return update frequencies, costs, and the errors of chains at the costs of several numbers of exact sweeps."""
     field, test = field_of(dim, scale), AusterityTest(epsilon, batch) if epsilon else BarkerTest()
-    approximate_gibbs(field, test=test, draws=1)  # compile before the time is measured
+    approximate_gibbs(field, test=test, draws=1)  # compiled before the time is measured
     exact_sweep = field.dim * field.size
     began = time.process_time()
     found = approximate_gibbs(field, test=test, budget=sweeps[-1] * exact_sweep, seed=seeds)
@@ -128,7 +130,7 @@ def main() -> None:
     floor = float(np.mean([run["floor"] for run in runs])) / groups
     shared = field | {"batch": batch, "sweeps": places, "counted": counted}
     shared |= {"truth": truth, "floor": floor}
-    seeds = [list(range(1000 + number * k, 1000 + number * (k + 1))) for k in range(len(EPSILONS))]  # none shared
+    seeds = [list(range(1000 + number * k, 1000 + number * (k + 1))) for k in range(len(EPSILONS))]  # no shared seeds
     found = experiment.cells(
         chains, [shared | {"epsilon": epsilon, "seeds": own} for epsilon, own in zip(EPSILONS, seeds, strict=True)]
     )
@@ -143,7 +145,7 @@ def main() -> None:
 
 
 def judge_updates(experiment: Experiment, found: list[dict]) -> None:
-    """Evaluate figure 14: updates against their exact probability."""
+    """Evaluate figure 14, which shows the updates against their exact probability."""
     halves = np.array([_halves(each) for each in found[1:]])  # (epsilons, small and large p, excess and its error)
     towards, error = np.column_stack([halves[:, 0, 0], -halves[:, 1, 0]]), 2.0 * halves[:, :, 1]
     experiment.result(
@@ -159,7 +161,7 @@ def judge_updates(experiment: Experiment, found: list[dict]) -> None:
 
 
 def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands]) -> None:
-    """Evaluate figure 15: errors of joint probabilities against costs."""
+    """Evaluate figure 15, which shows the errors of joint probabilities against the costs."""
     seconds = [each["seconds"] for each in found]
     common = max(seconds) * errors[0].against[0] / errors[0].against[-1]
     at_first = {
@@ -185,7 +187,7 @@ def judge_errors(experiment: Experiment, found: list[dict], errors: list[Bands])
 
 
 def _halves(each: dict) -> list[tuple[float, float]]:
-    """Return the mean of frequency - p and its standard error, for p below and above a half."""
+    """Return the mean of frequency - p and its standard error for p below one half and for p above one half."""
     updates, below = np.array(each["updates"], dtype=float), EDGES[1:] < 0.5 + 1e-9
     excess, error = (np.array(each[name], dtype=float) for name in ("excess", "error"))
     found = []
@@ -196,7 +198,7 @@ def _halves(each: dict) -> list[tuple[float, float]]:
 
 
 def _at(found: Bands, share: float) -> np.ndarray:
-    """Interpolate the error of each chain at a fraction of the budget, in logarithms."""
+    """Interpolate the logarithm of the error of each chain at a fraction of the budget."""
     grid, place = np.log(found.against), np.log(share * found.against[-1])
     return np.array([np.exp(np.interp(place, grid, np.log(row))) for row in found.replicates])
 
@@ -212,7 +214,7 @@ def _listed(values: Any) -> str:
 
 
 def plot(found: list[dict], errors: list[Bands], p: np.ndarray, lines: list[np.ndarray]) -> Figure:
-    """Plot figure 14, with and without the diagonal, and figure 15 by terms and by time."""
+    """Plot figure 14, with and without the diagonal, and figure 15, against terms and against time."""
     fig, ((share, excess), (by_terms, by_time)) = figure(2, 2, height=6.8)
     colours = ("#000000", COLOURS[5], *COLOURS[:4], COLOURS[6])
     for color, epsilon, each, judged, line in zip(colours, EPSILONS, found, errors, lines, strict=True):

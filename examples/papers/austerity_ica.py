@@ -2,11 +2,11 @@
 
     python examples/papers/austerity_ica.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Four mixed sources, two of them normal, are separated. After whitening, the unmixing matrix is orthogonal, and random
-walks on the orthogonal matrices draw from its posterior. The austerity test reads 500 data points at a time until its
-decision is certain, up to an error of epsilon per stage. The exact test has epsilon = 0. The risk is the mean squared
-error, over ten chains, of the mean Amari distance to the true matrix. Exact chains read the data contiguously, which is
-three to six times faster, and have six times the budget.
+The task is to separate four mixed sources. Two of them are normal. After whitening, the unmixing matrix is orthogonal,
+and random walks on the orthogonal matrices draw from its posterior. The austerity test reads 500 data points at a time
+until its decision is certain, up to an error of epsilon per stage. The exact test has epsilon = 0. The risk is the mean
+squared error of the mean Amari distance to the true matrix, averaged over ten chains. Exact chains read the data
+contiguously, which is three to six times faster, and have six times the budget.
 
 The data do not determine the rotation of the two normal sources. The angle of this rotation is nearly unrestricted and
 dominates the Amari distance. The random walk explores this angle slowly because its step size is suitable for the other
@@ -17,8 +17,9 @@ Chains start either at draws of the long runs, so that only the tests differ, or
 with two channels, music and noise, which are mixed with two normal sources. Without FILE, these two sources are
 simulated.
 
-The script reports the risk by data read and by processor time, its components, and the data usage of tests. With
---full, it also reports the data usage for 1.95 million data points, as in the paper.
+The script reports the risk, its components, and the data usage of the tests. The risk is given as a function of the
+data read and of the processor time. With --full, the script also reports the data usage for 1.95 million data points,
+as in the paper.
 
 References
 ----------
@@ -46,15 +47,15 @@ from steinkit.samplers import AusterityTest, CustomProposal, MetropolisTest, met
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 CHAINS, BATCH, NORMAL = 10, 500, 2
-STEP = 1.9  # in units of N^-1/2; about half of the moves are accepted
-LONGER = 6  # ratio of the amounts of data that exact and other chains read in about the same time
-NORMAL_STEP = 3.5  # in units of N^-1/4, like the spread of the angle between the normal sources
+STEP = 1.9  # step size in units of N^-1/2, for which about half of the moves are accepted
+LONGER = 6  # ratio of the amounts of data that exact chains and other chains read in about the same time
+NORMAL_STEP = 3.5  # step size in units of N^-1/4, like the spread of the angle between the normal sources
 PAPER_SIZE = 1_950_000
 
 
 @functools.cache
 def problem(data: str, size: int) -> tuple[IndependentComponents, np.ndarray]:
-    """Return the posterior, and the orthogonal matrix nearest to the true one by rows, shape (16,)."""
+    """Return the posterior, and the rows of the orthogonal matrix nearest to the true matrix, shape (16,)."""
     posterior = mixed_sources(size, NORMAL, data)
     left, _, right = np.linalg.svd(true_unmixing() @ np.linalg.inv(posterior.whitening))
     return posterior, (left @ right).ravel()
@@ -92,11 +93,11 @@ def long_runs(data: str, size: int, draws: int) -> dict[str, Any]:
 
 
 def walks(data: str, size: int, epsilon: float, steps: int, start: Any, shares: list[float]) -> dict[str, Any]:
-    """Return running means of ten chains at fractions of a budget of exact steps, and their costs."""
+    """Return the running means of ten chains at fractions of a budget of exact steps, and their costs."""
     posterior, _ = problem(data, size)
     options: dict[str, Any] = {"proposal_scale": STEP / np.sqrt(size), "start": np.array(start), "chains": CHAINS}
     options["test"] = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
-    orthogonal_mh(posterior, **options, draws=1)  # compile before the time is measured
+    orthogonal_mh(posterior, **options, draws=1)  # compiled before the time is measured
     began, budget = time.process_time(), steps * size
     found = orthogonal_mh(posterior, **options, seed=1, budget=budget)
     seconds = (time.process_time() - began) / CHAINS
@@ -114,7 +115,7 @@ def walks(data: str, size: int, epsilon: float, steps: int, start: Any, shares: 
 
 
 def at_paper_size(data: str, epsilon: float, steps: int) -> dict[str, Any]:
-    """Return the data usage and seconds per step for the paper's number of data, by two short chains."""
+    """Return the data usage and seconds per step of two short chains for the paper's number of data points."""
     posterior, true = problem(data, PAPER_SIZE)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     scale, began = STEP / np.sqrt(PAPER_SIZE), time.process_time()
@@ -164,7 +165,7 @@ def main() -> None:
 
 
 def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks: list[Risk]) -> None:
-    """Report the epsilon with the lowest risk, by data and by time."""
+    """Report the epsilon with the lowest risk for equal data and for equal time."""
     seconds = [each["seconds"] for each in found]
     claims = {by: f"ica, by {by}" for by in ("data", "time")}
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
@@ -177,7 +178,7 @@ def claim_risks(experiment: Experiment, protocol: str, found: list[dict], risks:
 
 
 def claim_parts(experiment: Experiment, risks: list[Risk]) -> None:
-    """Report whether bias or variance dominates each final risk, by more than two standard errors."""
+    """Report whether the bias or the variance dominates each final risk by more than two standard errors."""
     bias, error, spread = np.transpose([_parts(each) for each in risks])
     more_variance, more_bias = spread - bias > error, bias - spread > error
     words = np.where(more_bias, "bias", np.where(more_variance, "variance", "either"))
@@ -198,14 +199,14 @@ def _running(each: dict) -> RunningMeans:
 
 
 def _parts(each: Risk) -> tuple[float, float, float]:
-    """Return the final bias with two standard errors, and the standard deviation of the mean of a chain."""
+    """Return the final bias with two standard errors, and the standard deviation of the means of the chains."""
     variance = float(each.variance[-1])
     square = max(float(each.squared_bias[-1]) + variance / CHAINS, 0.0)  # unbiased estimate of the squared mean error
     return float(np.sqrt(square)), 2.0 * float(np.sqrt(variance / CHAINS + each.floor)), float(np.sqrt(variance))
 
 
 def plot(by_start: dict, risks_by_start: dict, large: list[dict], size: int) -> Figure:
-    """Plot the risk by data read and by time, its final components, and the data usage of tests."""
+    """Plot the risk against the data read and against time, its final components, and the data usage of tests."""
     fig, axes = figure(3, 2, height=9.4)
     for (by_data, by_time), (protocol, each) in zip(axes, risks_by_start.items(), strict=False):
         plain, seconds = [replace(one, floor=0.0) for one in each], [one["seconds"] for one in by_start[protocol]]

@@ -2,24 +2,24 @@
 
     python examples/papers/austerity_theory.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Theorem 1 bounds the distance between the posterior and the stationary distribution of chains with the austerity test,
-and theorem 4 that of a Gibbs sampler. Both are evaluated for chains with explicit transition matrices: a random walk on
-41 points of a line, and a field of 6 binary variables. The acceptance probability of the test is computed from the
-exact probability by the theory of the test. The contraction eta is the largest total variation distance between two
-rows of the exact matrix or, for several steps, of a power of this matrix. The same matrices give the bias and the
-variance of a mean, and the epsilon with the lowest risk for a given budget.
+Theorem 1 bounds the distance between the posterior and the stationary distribution of chains with the austerity test.
+Theorem 4 is the corresponding bound for a Gibbs sampler. Both are evaluated for chains with explicit transition
+matrices, which are a random walk on 41 points of a line and a field of 6 binary variables. The acceptance probability
+of the test is computed from the exact probability by the theory of the test. The contraction eta is the largest total
+variation distance between two rows of the exact matrix or, for several steps, of a power of this matrix. The same
+matrices give the bias and the variance of a mean, and the epsilon with the lowest risk for a given budget.
 
 The script also evaluates statements about Langevin moves with decreasing steps, pseudo-marginal chains, data with
 extreme outliers, and the distribution of the test statistic.
 
-Figure 7 resamples the log likelihood ratios of a move between two parameters of the posterior of 7 v 9, and compares
-the t statistics with Student's t and the normal distribution. FILE contains MNIST's training images. Without FILE, data
-are simulated, and this figure is not evaluated.
+For figure 7, the log likelihood ratios of a move between two parameters of the posterior of 7 v 9 are resampled, and
+their t statistics are compared with Student's t distribution and the normal distribution. FILE contains MNIST's
+training images. Without FILE, the data are simulated, and this figure is not evaluated.
 
 References
 ----------
 A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
-sections 3 and 4, theorems 1 and 4, and proposition 2 and figure 7 of the supplement.
+sections 3 and 4, theorems 1 and 4, and the supplement, proposition 2 and figure 7.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from steinkit.samplers import MetropolisTest, corrected_sgld, operating_characte
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STATES, SPREAD, FRACTION, DEVIATION = 41, 6.0, 0.05, 3.0  # DEVIATION is the sd of the sum of all log likelihood ratios
 VARIABLES, STEPS = 6, 40
-LEVELS = (np.arange(400) + 0.5) / 400  # values of the uniform number of a step
+LEVELS = (np.arange(400) + 0.5) / 400  # values of the uniform random number of a step
 SAMPLES, RECOMMENDED = (50, 500, 5000), 500
 LANGEVIN_STEPS = (5e-6, 5e-7, 5e-8, 5e-9)
 PSEUDO_SIZES = (1000, 10_000)
-# budgets are in exact steps
+# The unit of the budgets is one exact step.
 KNOBS, BUDGETS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2), tuple(10.0**k for k in range(1, 9))
 POPULATIONS = ((1000, 1.0), (5000, 10.0), (20_000, 1.0))
 
@@ -56,7 +56,7 @@ def proposals() -> tuple[np.ndarray, np.ndarray]:
 
 
 def walks(epsilon: float) -> tuple[np.ndarray, ...]:
-    """Return the transition matrices of the exact and the approximate walk, acceptances and mean data usage."""
+    """Return the transition matrices of the exact and the approximate walk, the acceptances and the data usage."""
     x, proposal = proposals()
     log_ratio = -0.5 * (x[None, :] ** 2 - x[:, None] ** 2)
     exact, (cheap, read) = np.exp(np.minimum(log_ratio, 0.0)), accepted(log_ratio, np.log(LEVELS), epsilon)
@@ -65,7 +65,7 @@ def walks(epsilon: float) -> tuple[np.ndarray, ...]:
 
 
 def of_walk(epsilon: float) -> dict[str, float]:
-    """Return the distance of the stationary distribution of a walk on a line, and the bound of theorem 1."""
+    """Return the distance between the stationary distributions of walks on a line, and the bound of theorem 1."""
     *matrices, exact, cheap, _ = walks(epsilon)
     return distances(*matrices, np.abs(cheap - exact).max())
 
@@ -81,7 +81,7 @@ def risk_of_walk(epsilon: float) -> dict[str, float]:
 
 
 def of_field(epsilon: float) -> dict[str, float]:
-    """Return the distance for a sweep of a random field, and the bound of theorem 4, a sum over the updates."""
+    """Return the distance for sweeps of a random field, and the bound of theorem 4, which is a sum over updates."""
     rng = np.random.default_rng(0)
     couplings = np.triu(0.4 * rng.standard_normal((VARIABLES, VARIABLES)), 1)
     couplings += couplings.T
@@ -101,7 +101,7 @@ def of_field(epsilon: float) -> dict[str, float]:
 
 
 def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return acceptance probability and data usage, averaged over the uniform number of the step."""
+    """Return the acceptance probability and data usage, averaged over the uniform random number of the step."""
     grid = np.linspace(0.0, 8.0, 321)
     test = operating_characteristics(grid, first_fraction=FRACTION, epsilon=epsilon)
     mean = (log_ratio[..., None] - thresholds) / DEVIATION
@@ -116,7 +116,7 @@ def with_rejections(moves: np.ndarray) -> np.ndarray:
 
 
 def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str, float]:
-    """Return the total variation of the stationary distributions, and the smallest bound over 1..40 steps."""
+    """Return the total variation distance of the stationary distributions, and the smallest bound over 1-40 steps."""
     pi, other = (stationary(each) for each in (exact, cheap))
     bounds, power = [], np.eye(len(exact))
     for steps in range(1, STEPS + 1):
@@ -125,7 +125,7 @@ def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str
         if eta < 1.0:
             bounds.append(
                 steps * one_step / (1.0 - eta)
-            )  # the error of several steps is at most their number times the error of one step
+            )  # the error of several steps is at most the number of steps times the error of one step
     return {"distance": float(0.5 * np.abs(pi - other).sum()), "bound": float(min(bounds))}
 
 
@@ -136,7 +136,7 @@ def stationary(matrix: np.ndarray) -> np.ndarray:
 
 
 def resampled(data: str, n: int, repeats: int) -> dict[str, object]:
-    """Compute t statistics of n centered log likelihood ratios of a move, drawn without replacement."""
+    """Compute t statistics of n centered log likelihood ratios of a move, which are drawn without replacement."""
     posterior, _ = problem(data, 50)
     rng, mode = np.random.default_rng(n), _mode(posterior)
     moved = mode + (0.01 if data else 0.03) * rng.standard_normal(posterior.dim)
@@ -162,15 +162,15 @@ def langevin_acceptance(step_size: float, draws: int) -> float:
 
 
 def pseudo_marginal(size: int, batch: int, draws: int) -> dict[str, float]:
-    """Return acceptance rates of exact and pseudo-marginal chains for a normal mean, in their second halves.
+    """Return the acceptance rates of exact and pseudo-marginal chains for a normal mean in their second halves.
 
     The Poisson estimator of the likelihood is exp(l) times the product of (l_k - l + c) / c over a Poisson number of
-    batches with mean c, where l_k estimates the log likelihood l. Here c is four standard deviations of l_k.
+    batches with mean c, where l_k is an estimate of the log likelihood l. Here, c is four standard deviations of l_k.
     """
     rng, accepted = np.random.default_rng(0), np.zeros(2)
     data = rng.standard_normal(size)
     theta = np.full(2, data.mean())
-    noise = -np.inf  # error of the log likelihood of the state; any first proposal is accepted
+    noise = -np.inf  # error of the log likelihood of the state; the first proposal is always accepted
     for k in range(2 * draws):
         moved = theta + rng.standard_normal(2) * 2.0 / np.sqrt(size)
         change = 0.5 * size * ((theta - data.mean()) ** 2 - (moved - data.mean()) ** 2)
@@ -185,7 +185,10 @@ def pseudo_marginal(size: int, batch: int, draws: int) -> dict[str, float]:
 
 
 def outliers(tests: int) -> dict[str, float]:
-    """Return the frequency of wrong decisions if five of 10,000 terms decide the sign of the mean, and its theory."""
+    """Return the frequency of wrong decisions and its theoretical value for data with extreme outliers.
+
+    Five of 10,000 terms determine the sign of the mean.
+    """
     rng, size, batch = np.random.default_rng(0), 10_000, 500
     terms = 0.01 + 0.01 * rng.standard_normal(size)
     terms[:5] -= 40.0
@@ -197,7 +200,7 @@ def outliers(tests: int) -> dict[str, float]:
 
 
 def z_process(size: int, deviation: float, mean: float, tests: int) -> float:
-    """Return the largest deviation of error and data usage from the theory of the test, in standard errors."""
+    """Return the largest deviation of the error and data usage from the theory of the test, in standard errors."""
     rng, fraction, epsilon, found = np.random.default_rng(size), 0.05, 0.05, []
     terms = rng.standard_normal(size)
     terms = deviation * ((terms - terms.mean()) / terms.std() + mean / np.sqrt(size - 1))
@@ -260,7 +263,7 @@ def main() -> None:
 
 
 def plot(found: dict[str, dict], statistics: list[dict]) -> Figure:
-    """Plot distances and bounds against epsilon, and quantiles of t statistics against normal ones."""
+    """Plot distances and bounds against epsilon, and quantiles of t statistics against normal quantiles."""
     fig, axes = figure(1, 3, height=3.6)
     for ax, (claim, each) in zip(axes[0], found.items(), strict=False):
         ax.plot(EPSILONS, each["bound"], "s--", color=COLOURS[1], label="bound")

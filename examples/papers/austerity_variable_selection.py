@@ -2,21 +2,23 @@
 
     python examples/papers/austerity_variable_selection.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-A logistic regression predicts whether a person sees a doctor in a year, with an unknown subset of 33 features. Chains
-start with one feature, and change coefficients, add features and remove them. The austerity test reads 500 data points
-at a time until its decision is certain, up to an error of epsilon per stage. The exact test has epsilon = 0. The risk
-is the mean squared error of the predictive probability for 1000 held-out years, relative to long exact runs.
+A logistic regression predicts whether a person sees a doctor in a year from an unknown subset of 33 features. Chains
+start with one feature. Their moves change a coefficient, add a feature, or remove one. The austerity test reads 500
+data points at a time until its decision is certain, up to an error of epsilon per stage. The exact test has epsilon =
+0. The risk is the mean squared error of the predictive probability for 1000 held-out years, relative to long exact
+runs.
 
 The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are 20,186
 person-years of about 5,900 persons from the RAND Health Insurance Experiment (examples/data). Years of the same person
-occur in both training and test data and are treated as independent. The scale of births is larger than in the paper, by
-the square root of the ratio of the data sizes, and the scale of updates gives an acceptance rate of a half. Exact
-chains take less time per data point and read six times as many data points.
+occur in both the training data and the test data, and they are treated as independent. The scale of births is larger
+than in the paper by the square root of the ratio of the data sizes, and the scale of updates gives an acceptance rate
+of one half. Exact chains take less time per data point and read six times as many data points.
 
-The script reports the risk by data read and by processor time, also for simulated data of the paper's size. It also
-reports the inclusion probability of each feature, and the size of the models in chains that start with one feature or
-with all features. For the RAND data, chains with approximate tests lose features that exact chains nearly always
-include, and there are few local minima. Claims about models are evaluated only for MiniBooNE.
+The script reports the risk as a function of the data read and of the processor time, for these data and for simulated
+data of the paper's size. It also reports the inclusion probability of each feature, and the sizes of the models in
+chains that start with one feature and in chains that start with all features. For the RAND data, chains with
+approximate tests lose features that exact chains nearly always include, and there are few local minima. Claims about
+models are evaluated only for MiniBooNE.
 
 References
 ----------
@@ -44,18 +46,18 @@ from steinkit.samplers import AusterityTest, MetropolisTest
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 SIZE_RATE, SCALE_PRIOR, BATCH = 1e-10, (0.01, 0.01), 500
-UPDATES = 1.0 / 3.0  # fraction of moves that change a coefficient; the others are births and deaths
+UPDATES = 1.0 / 3.0  # fraction of the moves that change a coefficient; the others are births and deaths
 UPDATE, BIRTH = 5.0, 32.0  # standard deviations times sqrt(N), which are 0.016 and 0.1 for the paper's N
 TESTS = 1000
 VISITS = "visits"
 MADE_UP = np.array([-1.1, *(0.5 * (-0.8) ** j for j in range(12)), *[0.0] * 38])  # simulated coefficients
-LONGER = 6  # ratio of the amounts of data that exact and other chains read in about the same time
+LONGER = 6  # ratio of the amounts of data that exact chains and other chains read in about the same time
 FIRST = 100  # number of initial steps, during which jumps are accepted because the model is still poor
 
 
 @functools.cache
 def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray, np.ndarray]:
-    """Return the posterior of the training data, and features and responses of the test data."""
+    """Return the posterior of the training data, and the features and responses of the test data."""
     if data == VISITS:
         features, responses, names = doctor_visits()
     elif data == "made up":
@@ -73,7 +75,10 @@ def problem(data: str, size: int) -> tuple[SparseLogisticRegression, np.ndarray,
 
 
 def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Simulate the paper's number of features, correlated by 0.3, 13 of them relevant, with 28% responses of 1."""
+    """Simulate responses and the paper's number of features.
+
+    The features have correlation 0.3. The responses depend on 13 of the features, and 28% of the responses are 1.
+    """
     rng = np.random.default_rng(3)
     dim = len(MADE_UP) - 1
     features = np.sqrt(0.7) * rng.standard_normal((size, dim)) + np.sqrt(0.3) * rng.standard_normal((size, 1))
@@ -83,7 +88,7 @@ def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
 
 
 def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> dict[str, Any]:
-    """Run exact chains from one feature or from all: predictive means, models, and acceptance rates."""
+    """Return predictive means, models and acceptance rates of exact chains that start from one or all features."""
     posterior, tests, responses = problem(data, size)
     start = _mode(posterior) if from_all else None
     found = select_variables(posterior, **_moves(size), chains=chains, draws=draws, seed=100, start=start)
@@ -102,11 +107,11 @@ def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> 
 def jumps(
     data: str, size: int, chains: int, epsilon: float, steps: int, truth: Any, shares: list[float]
 ) -> dict[str, Any]:
-    """Run chains from one feature with the data of a number of exact steps: risk, costs, and models."""
+    """Return the risk, costs and models of chains that start from one feature, for a budget of exact steps."""
     posterior, tests, _ = problem(data, size)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     run = functools.partial(select_variables, posterior, **_moves(size), test=test, chains=chains)
-    run(draws=1)  # compile before the time is measured
+    run(draws=1)  # compiled before the time is measured
     began, budget = time.process_time(), steps * posterior.size
     found = run(budget=budget, seed=1)
     seconds = (time.process_time() - began) / chains
@@ -145,7 +150,7 @@ def _inclusion(found: VariableSelection) -> dict[str, np.ndarray]:
 
 
 def _acceptance(found: VariableSelection) -> dict[str, np.ndarray]:
-    """Return the rates of accepted jumps, which change the model, of each chain."""
+    """Return the acceptance rates of each chain for jumps, which change the model."""
     changed = (found.included[:, 1:] != found.included[:, :-1]).any(axis=2)
     late = changed.shape[1] // 2
     return {
@@ -202,7 +207,7 @@ def _budget(epsilon: float, steps: int, shares: list[float]) -> dict[str, Any]:
 
 
 def results_of_models(experiment: Experiment, truth: dict, from_all: dict, found: list[dict]) -> None:
-    """Report acceptance rates and models."""
+    """Report the acceptance rates and the models."""
     for when in ("first", "last"):
         experiment.result(f"selection, jumps at {when}", 100.0 * float(np.mean(truth[f"jumps_{when}"])))
     for start, run in {"one": truth, "all": from_all}.items():
@@ -223,14 +228,14 @@ def _differing(shares: np.ndarray, exact: np.ndarray) -> tuple[int, float]:
 
 
 def results_of_risks(experiment: Experiment, found: list[dict], protocol: str) -> None:
-    """Report whether an approximate test has the lowest risk, by data and by time."""
+    """Report whether an approximate test has the lowest risk for equal data and for equal time."""
     risks, seconds = [restored(each) for each in found], [each["seconds"] for each in found]
     claims = {by: f"selection, risk by {by}" for by in ("data", "time")}
     claim_lowest(experiment, EPSILONS, risks, seconds, claims, protocol=protocol)
 
 
 def plot(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) -> Figure:
-    """Plot the risk by data and by time for real and simulated data, and the features of the models."""
+    """Plot the risk against data and against time for real and simulated data, and the features of the models."""
     fig, axes = figure(3, 2, height=9.6)
     colours = ("#000000", *COLOURS[:3])
     for (by_data, by_time), (data, found) in zip(axes, panels.items(), strict=False):

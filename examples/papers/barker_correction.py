@@ -2,23 +2,25 @@
 
     python examples/papers/barker_correction.py [--full] [--jobs N] [-o DIR]
 
-Barker's test requires logistic noise, and a minibatch has normal noise with standard deviation sigma. A correction
-distribution converts the normal noise into logistic noise. Its error is the largest difference between the two
-distribution functions. The paper computes it on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, sets negative
-weights to zero, and tabulates the error for N = 2000 and 4000, sigma = 0.8 to 1.1 and five penalties. The script
-follows the authors' code, which does not normalize the remaining weights. steinkit solves the minimax problem instead.
+Barker's test requires logistic noise, but a minibatch has normal noise with standard deviation sigma. A random variable
+from a correction distribution, which is added to the normal noise, makes it logistic. The error is the largest
+difference between the two distribution functions. The paper computes the correction distribution on a grid of 2 N + 1
+atoms in [-20, 20] by ridge regression, sets negative weights to zero, and tabulates the error for N = 2000 and 4000,
+sigma = 0.8 to 1.1 and five penalties. The script follows the authors' code, which does not normalize the remaining
+weights. In contrast, steinkit solves the minimax problem.
 
-If the grid resolves the normal distribution, the ridge problem depends on penalty and grid only through lambda / N^2.
-The small run therefore uses a grid of 500 atoms per side, and the full run a grid of 2000. At sigma = 0.8, the results
-for the smallest penalties depend on rounding errors, so the full run uses the paper's grid of 4000, with sums in
-several orders. The script reproduces 37 of the 40 errors to the last digit (36 in the small run). The other three, at N
-= 4000 and sigma = 1.1, differ from the output of the authors' program, even though the full run reproduces every step
-of that program. The errors of steinkit's distribution are smaller by orders of magnitude.
+If the grid resolves the normal distribution, the ridge problem depends on the penalty and the grid only through lambda
+/ N^2. The small run therefore uses a grid of 500 atoms per side, and the full run uses a grid of 2000 atoms per side.
+At sigma = 0.8, the results for the smallest penalties depend on rounding errors, so the full run uses the paper's grid
+of 4000 atoms per side, with sums in several orders. The script reproduces 37 of the 40 errors to the last digit (36 in
+the small run). The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program, even
+though the full run reproduces every step of that program. The errors of steinkit's distribution are smaller by orders
+of magnitude.
 
 References
 ----------
 D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings", UAI,
-section 4 and table 3 (appendix C.1); table 1 of its first version (2016).
+section 4 and table 3 (appendix C.1), and table 1 of its first version (2016).
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ SIGMAS = (0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 
 
 def ridge_errors(sigma: float, steps: int, penalties: list[float]) -> list[dict[str, float]]:
-    """Return the errors of the ridge regression, as in the paper and after normalization."""
+    """Return the errors of the ridge regression as in the paper, and after the weights are normalized."""
     atoms, x = (np.linspace(-end, end, 2 * round(end / END * steps) + 1) for end in (END, 2.0 * END))
     matrix, logistic = ndtr((x[:, None] - atoms) / sigma), expit(x)
     gram, right = matrix.T @ matrix, matrix.T @ logistic
@@ -57,7 +59,7 @@ def ridge_errors(sigma: float, steps: int, penalties: list[float]) -> list[dict[
 
 
 def errors_by_order(sigma: float, steps: int, penalty: float, orders: int) -> list[float]:
-    """Return the errors of the ridge regression with sums of its normal equations in several orders."""
+    """Return the errors of the ridge regression if its normal equations are summed in several orders."""
     atoms, x = (np.linspace(-end, end, 2 * round(end / END * steps) + 1) for end in (END, 2.0 * END))
     rng, found = np.random.default_rng(0), []
     for k in range(orders):
@@ -124,11 +126,11 @@ def claim_of(N: int, sigma: float, penalty: float) -> str:
 
 
 def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
-    """Return the entries of the tables.
+    """Report the entries of the tables.
 
-    Intervals are ± half a percent, more than the difference of grids with 500 and 2000 atoms per side. For the paper's
-    grid they are 95% intervals over the orders of the sums: rounding errors of weights that should be zero are kept if
-    positive and removed if negative, and their sum is not negligible.
+    The intervals are ± half a percent, which exceeds the difference between grids with 500 and 2000 atoms per side. For
+    the paper's grid, they are 95% intervals over the orders of the sums. Rounding errors of weights that should be zero
+    are kept if they are positive and removed if they are negative, and their sum is not negligible.
     """
     for place, each in errors.items():
         error = each["error"]
@@ -141,7 +143,7 @@ def results(experiment: Experiment, errors: dict, by_order: dict) -> None:
 
 
 def plot(errors: dict, minimax: dict[float, float], printed: dict, best: dict[float, float]) -> Figure:
-    """Plot the error against the penalty for N = 4000 with the paper's, and the minimax error against sigma."""
+    """Plot our error and the paper's against the penalty for N = 4000, and the minimax error against sigma."""
     fig, ((ridge, law),) = figure(1, 2, height=3.8)
     for color, sigma in zip(COLOURS, SIGMAS_OF_TABLE, strict=False):
         ours = [errors[4000, sigma, penalty]["error"] for penalty in PENALTIES]

@@ -2,21 +2,22 @@
 
     python examples/papers/barker_mixture.py [--full] [--jobs N] [-o DIR]
 
-Random walks sample the posterior of Welling and Teh's Gaussian mixture for a million data points, at a temperature for
+Random walks sample the posterior of Welling and Teh's Gaussian mixture for a million data points, at a temperature at
 which it is as wide as the posterior for a hundred data points. The acceptance tests are exact Metropolis, the austerity
 test, the concentration test, and Barker's test on a minibatch. The paper plots the draws and the data read per
 decision, and tabulates their means over ten runs and the fit of the draws to the bins of the posterior.
 
-Barker's test reads at most as many data points as in the paper. The authors' code omits the prior, stops if the mean is
-five standard errors from zero, and uses sigma = 0.9. The concentration test in this code increases the sample size by a
-factor of 2 instead of 1.5, uses a different bound than the one proved for samples without replacement, and never reads
-all data. The script includes this variant, and Barker's test with one of the changes at a time. The small run has
-100,000 data points and shorter chains.
+Barker's test reads at most as many data points as in the paper. The authors' code omits the prior. Its version of
+Barker's test also decides if the mean is five standard errors from zero, and uses sigma = 0.9. Its concentration test
+increases the sample size by a factor of 2 instead of 1.5, uses a bound other than the one that is proved for samples
+without replacement, and never reads all the data. The script includes this variant, and variants of Barker's test with
+one of the changes at a time. The small run has 100,000 data points and shorter chains.
 
 References
 ----------
 D. Seita, X. Pan, H. Chen and J. Canny (2017), "An efficient minibatch acceptance test for Metropolis-Hastings", UAI,
-section 6.1, figures 1 and 2, table 1, and table 4 (appendix C.2.2); its first version (2016), section 6.1 and table 2.
+section 6.1, figures 1 and 2, table 1, and table 4 (appendix C.2.2), and its first version (2016), section 6.1 and table
+2.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ PUBLISHED = ("austerity theirs", "concentration theirs", "barker theirs", "barke
 FLAT = 1e6  # prior variance of an almost flat prior
 SHOWN = ("exact", "austerity", "concentration", "barker")
 TRIALS = 10  # number of trials in the paper
-# Bins of the authors' script. Their centers start at (-1.5, -2.5) and are 0.1 apart. The outermost bins contain all
-# points outside.
+# Bins of the authors' script. Their centers start at (-1.5, -2.5) and are 0.1 apart. Points outside the grid are
+# counted in the outermost bins.
 BIN, LOW, BINS = 0.1, (-1.5, -2.5), (42, 57)
 HIGH = (2.5, 3.0)
-FINE = 4000  # number of cells with counts of the data, for summing a smooth function
+FINE = 4000  # number of cells in which the data are counted, for sums of a smooth function
 
 
 @functools.cache
@@ -71,7 +72,7 @@ def posterior(size: int, flat: bool = False) -> sk.Posterior:
 
 
 def acceptance_test(name: str) -> object:
-    """Return a test with the paper's settings."""
+    """Return the acceptance test with this name, with the paper's settings."""
     return {
         "exact": lambda: MetropolisTest(),
         "austerity": lambda: AusterityTest(0.005, 100),
@@ -87,7 +88,7 @@ def acceptance_test(name: str) -> object:
 
 @functools.cache
 def bin_masses(size: int) -> np.ndarray:
-    """Return the posterior probability of each bin, (42, 57), from three by three points per bin."""
+    """Return the posterior probability of each bin, (42, 57), computed from three by three points per bin."""
     target = posterior(size)
     counts, edges = np.histogram(target.data[0], FINE)
     y = 0.5 * (edges[1:] + edges[:-1])
@@ -102,7 +103,7 @@ def bin_masses(size: int) -> np.ndarray:
 
 
 def fit_of(points: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
-    """Compute equation 23 and the chi-squared statistic of the points of a chain, as in the authors' script."""
+    """Compute the value of equation 23 and the chi-squared statistic of a chain, as in the authors' script."""
     clipped = np.clip(points, LOW, HIGH)
     where = np.rint((clipped - LOW) / BIN).astype(int)
     seen = np.zeros(BINS)
@@ -114,7 +115,7 @@ def fit_of(points: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
 
 
 def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
-    """Run independent chains with a test: data read, points, fit to the bins of the posterior."""
+    """Return the data read, the points and the fit to the bins of the posterior for independent chains."""
     found = metropolis_hastings(
         posterior(size, test in PUBLISHED),
         proposal=RandomWalk(SCALE),
@@ -173,7 +174,7 @@ FIRST_VERSION = {
 
 
 def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
-    """Report the data per decision, and the fit of the points to the bins of the posterior."""
+    """Report the number of data points per decision, and the fit of the points to the bins of the posterior."""
     for test, (name, protocol) in PROTOCOLS.items():
         experiment.result(f"mixture, {name}", Found.mean(found[test]["mean"]), protocol=protocol)
         if test != "concentration 2":
@@ -213,7 +214,7 @@ def results(experiment: Experiment, found: dict[str, dict], size: int) -> None:
 
 
 def plot(found: dict[str, dict], size: int) -> Figure:
-    """Plot the points of one chain per test over the posterior, and the tail of the data per decision."""
+    """Plot the points of one chain per test over the posterior, and the tail of the data usage per decision."""
     fig, axes = figure(2, 3, height=5.6)
     masses = bin_masses(size)
     centres = [low + BIN * np.arange(n) for low, n in zip(LOW, BINS, strict=True)]

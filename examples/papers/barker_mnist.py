@@ -2,18 +2,19 @@
 
     python examples/papers/barker_mnist.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Logistic regression on 784 pixels distinguishes handwritten ones and sevens, with a flat prior and at temperature 100.
-Random walks with Barker's minibatch test, the austerity test and the concentration test sample the coefficients, and
-their states are used for classification. The paper does not state the start of the chains. Here, chains start at zero,
-or at uniform numbers in [0, 1] as in the authors' code. With uniform starts, Barker's test reads more data in the first
-thousand steps, until the chains reach the mode. Tests with the settings of the authors' code are included.
+A logistic regression on 784 pixels distinguishes handwritten ones from sevens. The coefficients have a flat prior, and
+the temperature is 100. Random walks with Barker's minibatch test, the austerity test and the concentration test sample
+the coefficients, and their states are used for classification. The paper does not state the initial states of the
+chains. Here, the chains start at zero, or at uniform random numbers in [0, 1] as in the authors' code. With uniform
+starts, Barker's test reads more data in the first thousand steps, until the chains reach the mode. Tests with the
+settings of the authors' code are included.
 
 The first version of the paper used temperature 1000. Another run starts at temperature 100 and continues at temperature
-1 after 400 steps. The paper does not state the reduced step size, which is 0.01 instead of 0.05 here.
+1 after 400 steps. The paper does not state the reduced step size. Here, it is 0.01 instead of 0.05.
 
-Without FILE, the data are simulated as two overlapping clouds of the same shape, and no claim is evaluated. "Covariance
-0.05 I" in the paper is a standard deviation of 0.05 in the authors' code. The script reports the number of data points
-per decision, and the accuracy on test data as a function of the data read.
+Without FILE, the data are simulated as two overlapping clouds of the same shape, and no claim is evaluated. The
+"covariance 0.05 I" of the paper is a standard deviation of 0.05 in the authors' code. The script reports the number of
+data points per decision, and the accuracy on the test data as a function of the number of data points read.
 
 References
 ----------
@@ -47,7 +48,7 @@ from steinkit.samplers import (
 TRIALS, CURVE = 10, 100  # number of trials in the paper, and number of points on an accuracy curve
 NAMES = {"barker": "Barker", "austerity": "austerity", "concentration theirs": "concentration"}
 THEIRS = "their code "
-TABLE = {  # test and initial states for each claim and protocol
+TABLE = {  # the test and the initial states for each claim and protocol
     ("mnist, Barker", "from zero"): ("barker", "zero"),
     ("mnist, Barker", "from uniform"): ("barker", "uniform"),
     ("mnist, Barker", f"{THEIRS}from zero"): ("barker theirs", "zero"),
@@ -58,7 +59,7 @@ TABLE = {  # test and initial states for each claim and protocol
     ("mnist, concentration", f"{THEIRS}from zero"): ("concentration theirs", "zero"),
     ("mnist, concentration", f"{THEIRS}from uniform"): ("concentration theirs", "uniform"),
 }
-HOT = {  # settings of the first version, with its temperature and step size
+HOT = {  # settings of the first version of the paper, with its temperature and step size
     ("first version, mnist, Barker", "from zero"): ("barker", "zero", TRIALS),
     ("first version, mnist, Barker", "from uniform"): ("barker", "uniform", TRIALS),
     ("first version, mnist, austerity", ""): ("austerity first version", "zero", 5),
@@ -69,13 +70,13 @@ SLOWER = {  # tests that converge later than Barker's test, by name
     "austerity (c)": "austerity",
     "concentration": "concentration theirs",
 }
-SLOW = 3  # number of chains for a test that scans all data at each step
+SLOW = 3  # number of chains for a test that scans all the data at each step
 TEMPERATURE, SCALE, COLD_SCALE, HOT_STEPS = 100.0, 0.05, 0.01, 400
 
 
 @functools.cache
 def digits(data: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return pixels in [0, 1] and labels of training and test data, simulated if there is no file."""
+    """Return pixels in [0, 1] and labels of training and test data, which are simulated if there is no file."""
     if data is None:
         rng = np.random.default_rng(1)
         sevens = [rng.random(n) < 0.5 for n in (3000, 1000)]
@@ -99,7 +100,7 @@ def accuracies(data: str | None, points: np.ndarray) -> np.ndarray:
 
 
 def starts(start: str, chains: int) -> np.ndarray:
-    """Return the start of chains, (chains, 784): zero, or uniform in [0, 1] as in the authors' code."""
+    """Return the initial states of chains, (chains, 784), which are zero or uniform random numbers in [0, 1]."""
     return np.zeros((chains, 784)) if start == "zero" else np.random.default_rng(2).random((chains, 784))
 
 
@@ -112,7 +113,7 @@ def trials(
     temperature: float = TEMPERATURE,
     scale: float = SCALE,
 ) -> dict[str, object]:
-    """Return data read and accuracy of independent chains."""
+    """Return the data read and the accuracy of independent chains."""
     tests = {
         "barker": lambda: MinibatchBarkerTest(100),
         "barker theirs": lambda: PublishedBarkerTest(100),
@@ -226,14 +227,17 @@ def main() -> None:
 
 
 def data_until(found: dict[str, Any], level: float | None) -> float:
-    """Return the data read until the mean test accuracy reaches a level, or 0.005 below its final value."""
+    """Return the number of data points that are read until the mean test accuracy reaches a level.
+
+    If the level is None, it is the final value minus 0.005.
+    """
     wanted = np.mean(found["end"]) - 0.005 if level is None else level
     reached = np.flatnonzero(np.mean(found["accuracy"], axis=0) >= wanted)
     return float(found["cost"][reached[0] if len(reached) else -1])
 
 
 def plot(found: dict[str, dict], cooled: dict) -> Figure:
-    """Plot accuracy against data read, the annealed run, and the tail of the data per decision."""
+    """Plot the accuracy against the data read, the annealed run, and the tail of the data read per decision."""
     fig, ((curve, anneal), (tail, legend)) = figure(2, 2, height=5.6)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):
         accuracy = np.array(found[test]["accuracy"])

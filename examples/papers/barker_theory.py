@@ -2,20 +2,20 @@
 
     python examples/papers/barker_theory.py [--full] [--jobs N] [-o DIR]
 
-The variance of the log acceptance ratio is computed for moves of the mixture posterior from section 6.1, with 100,000
+The variance of the log acceptance ratio is computed for moves on the mixture posterior of section 6.1, with 100,000
 data points, for several step sizes, batch sizes and temperatures. The batch sizes of Barker's test are compared with a
 normal distribution.
 
-The noise of a minibatch is not exactly normal. If it is the mean of b exponential terms, its distribution function is
-known before and after the test adds a normal variable and the correction. The distribution function without the
-correction, when normal noise replaces logistic noise, is also known. The stationary distribution of a walk on 41 states
-is computed from its transition matrix. The distribution of the t statistic of exponential terms is simulated, and
+The noise of a minibatch is not exactly normal. If the noise is the mean of b exponential terms, its distribution
+function is known before and after the test adds a normal variable and the correction. The distribution function without
+the correction, where normal noise replaces logistic noise, is also known. The stationary distribution of a walk on 41
+states is computed from its transition matrix. The distribution of the t statistic of exponential terms is simulated and
 compared with the normal distribution and its first Edgeworth correction.
 
 References
 ----------
 D. Seita, X. Pan, H. Chen and J. Canny (2016), "An efficient minibatch acceptance test for Metropolis-Hastings", first
-version, sections 1, 3.3 and 5.2, supplement D; (2017), lemma 5.
+version, sections 1, 3.3 and 5.2 and supplement D, and (2017), lemma 5.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from stein_equivalence import slope_of
 import steinkit as sk
 from steinkit.samplers import barker_mh, correction_distribution
 
-SIZE, AS_WIDE_AS, SCALE = 100_000, 100, 0.15  # data size, width in data points, and step size for the mixture
+SIZE, AS_WIDE_AS, SCALE = 100_000, 100, 0.15  # data size, data size of equal width, and step size
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 USUAL = {"step size": SCALE, "batch size": 100.0, "temperature": 1000.0}
 VARIED = {"step size": SCALE, "batch size": 1600.0, "temperature": 10_000.0}  # largest value of each quantity
@@ -43,7 +43,7 @@ NUMBERS = (16, 32, 64, 128)
 
 
 def variances(varied: str, moves: int, batches: int) -> list[float]:
-    """Return the mean variance of minibatch estimates over random moves, at fractions of the largest value."""
+    """Return the mean variance of minibatch estimates over random moves for fractions of the largest value."""
     target, rng, found = sk.targets.MixturePosterior.simulate(SIZE, rng=1), np.random.default_rng(0), []
     for factor in FACTORS:
         setting = USUAL | {varied: factor * VARIED[varied]}
@@ -58,7 +58,7 @@ def variances(varied: str, moves: int, batches: int) -> list[float]:
 
 
 def batch_sizes(draws: int) -> dict[str, float]:
-    """Compare the batch sizes of Barker's test with the normal distribution of the same mean and variance."""
+    """Compare the batch sizes of Barker's test with the normal distribution with the same mean and variance."""
     target = sk.targets.MixturePosterior.simulate(SIZE, rng=1)
     options: dict[str, Any] = {"temperature": SIZE / AS_WIDE_AS, "draws": draws, "start": [0.5, 0.0]}
     read = barker_mh(target, proposal_scale=SCALE, batch_size=100, **options).batch_sizes.ravel()
@@ -67,7 +67,7 @@ def batch_sizes(draws: int) -> dict[str, float]:
 
 
 def noise(b: int) -> np.ndarray:
-    """Return the distribution function of the noise of a mean of b exponential terms on the grid."""
+    """Return the distribution function, on the grid, of the noise of a mean of b exponential terms."""
     return np.asarray(gammainc(b, np.maximum(0.0, b + GRID * np.sqrt(b / VARIANCE))))
 
 
@@ -81,18 +81,21 @@ def with_both(cdf: np.ndarray) -> np.ndarray:
 
 
 def largest_errors(b: int) -> list[float]:
-    """Return the largest differences from the normal distribution before, and from the logistic one after."""
+    """Return the largest difference from the normal distribution, and after the test, from the logistic one."""
     cdf = noise(b)
     return [float(np.abs(each).max()) for each in (cdf - ndtr(GRID / np.sqrt(VARIANCE)), with_both(cdf) - expit(GRID))]
 
 
 def uncorrected(scale: float) -> float:
-    """Return the largest difference between a normal and the logistic distribution function."""
+    """Return the largest difference between a normal distribution function and the logistic one."""
     return float(np.abs(ndtr(GRID / scale) - expit(GRID)).max())
 
 
 def of_walk(b: int, scale: float) -> dict[str, float]:
-    """Return the distance of the stationary distribution and its bound; without a correction if b is 0."""
+    """Return the distance of the stationary distribution from the target, and its bound.
+
+    If b is 0, no correction is added.
+    """
     x, proposal = proposals()
     delta = 0.5 * (x[:, None] ** 2 - x[None, :] ** 2)
     total = with_both(noise(b)) if b else ndtr(GRID / scale)
@@ -102,7 +105,7 @@ def of_walk(b: int, scale: float) -> dict[str, float]:
 
 
 def t_statistics(n: int, repeats: int) -> list[float]:
-    """Return the largest errors of the normal and the Edgeworth distribution function for exponential terms."""
+    """Return the largest errors of the normal and the Edgeworth distribution functions for exponential terms."""
     rng, t = np.random.default_rng(n), np.empty(repeats)
     for part in np.array_split(np.arange(repeats), 40):
         terms = rng.standard_exponential((len(part), n)) - 1.0

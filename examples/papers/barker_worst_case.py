@@ -1,21 +1,22 @@
-"""Measure how often exact minibatch tests of Metropolis decisions read all data.
+"""Measure how often exact minibatch tests of Metropolis decisions read all the data.
 
     python examples/papers/barker_worst_case.py [--full] [--jobs N] [-o DIR]
 
-Lemma 1 of the paper concerns the mean of normal data, with a flat prior and proposals as wide as the posterior. It
-states that the austerity test and the concentration test read all N data points with a probability of at least c, which
-does not depend on N. The proof gives c = 0.0085. In this script, states are drawn from the posterior, moves are drawn
-from the proposal, and each move is tested once.
+Lemma 1 of the paper concerns the mean of normal data, with a flat prior and proposals that are as wide as the
+posterior. It states that the austerity test and the concentration test read all N data points with a probability of at
+least c, where c does not depend on N. The proof gives c = 0.0085. In this script, states are drawn from the posterior,
+moves are drawn from the proposal, and each move is tested once.
 
-The concentration test nearly always reads all data. The austerity test reads about half of the data on average. The
-lemma refers to the fraction of decisions that read *all* data. For the austerity test, this fraction decreases like (m
-/ N)^1/2 if the batch size m does not grow with N because the standard error of the mean at the penultimate stage is
-smaller by this factor. The proof omits this factor. The lemma's conclusion that the data usage is large at every N
+The concentration test nearly always reads all the data. The austerity test reads about half of the data on average. The
+lemma refers to the fraction of decisions that read *all* the data. For the austerity test, if the batch size m does not
+grow with N, this fraction decreases like (m / N)^1/2 because the standard error of the mean at the penultimate stage is
+smaller by this factor. The proof omits this factor. The lemma's conclusion that the data usage is large for every N
 holds, but its statement does not. If m is proportional to N, the lemma holds.
 
-Barker's minibatch test has the same limitation at temperature 1. Few of its decisions read all data, but for moves of
-this size it must read the fraction z^2 / (1 + z^2) of the data, where z is a standard normal number. This is a third on
-average. Its batches are small if the temperature is high or the moves are short.
+Barker's minibatch test has the same limitation at temperature 1. Few of its decisions read all the data, but for moves
+of this size, it must read the fraction z^2 / (1 + z^2) of the data, where z is a standard normal random number. This
+fraction is one third on average. The batches of this test are small if the temperature is high or if the moves are
+short.
 
 References
 ----------
@@ -42,7 +43,7 @@ PROPORTIONAL = "austerity, m = N / 100"
 
 
 def data_read(test: str, size: int, moves: int, batch: int = 100) -> np.ndarray:
-    """Return the fraction of the data read by each decision, (moves,)."""
+    """Return the fraction of the data that each decision reads, (moves,)."""
     target = sk.targets.GaussianMean.simulate(size, MEAN, prior_variance=np.inf, rng=1)
     tests = {
         "austerity": lambda: AusterityTest(0.005, batch),
@@ -109,7 +110,7 @@ def events_of_the_proof() -> tuple[float, float, float]:
 
 
 def slope_of(shares: dict[int, Found]) -> Found:
-    """Return the exponent between the smallest and the largest N, with two standard errors."""
+    """Return the exponent of a power law between the smallest and the largest N, with two standard errors."""
     (small, first), *_, (large, last) = shares.items()
     span = math.log(large / small)
     value = math.log(last.value / first.value) / span
@@ -118,7 +119,7 @@ def slope_of(shares: dict[int, Found]) -> Found:
 
 
 def plot(read: dict[tuple[str, int], np.ndarray], sizes: list[int]) -> Figure:
-    """Plot the tail of the data usage at the largest N, and the frequency of reading all data against N."""
+    """Plot the tail of the data usage at the largest N, and the frequency of reading all the data against N."""
     fig, ((tail, everything),) = figure(1, 2, height=4.0)
     for color, (test, name) in zip(COLOURS, NAMES.items(), strict=False):
         ordered = np.sort(read[test, sizes[-1]])

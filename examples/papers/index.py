@@ -12,8 +12,8 @@ simulated data.
 If folders are given without --run or --small, the documents and figures of their full runs are copied to the subfolder
 results, and the page README.md is written.
 
---check writes no files, and fails if the page is not up to date, if a result has no row in the ledger, or if a
-criterion was changed after its result.
+--check writes no files. It fails if the page is not up to date, if a result has no row in the ledger, or if a criterion
+was changed after its result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from steinkit.files.streams import parse_json, write_bytes
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results", HERE / "README.md"
-MANY = 6  # maximum number of rows for which all rows of a claim are shown
+MANY = 6  # largest number of rows of a claim that are all shown
 ALONE, ITS_PAGE = "minibatch_samplers", HERE / "samplers_at_equal_cost.md"  # an experiment that is not from a paper
 HEAD = """# The papers' experiments
 
@@ -103,7 +103,10 @@ def scripts() -> list[Path]:
 
 
 def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
-    """Run all experiments at full size in order; failures do not stop the others."""
+    """Run all experiments at full size in order.
+
+    The failure of an experiment does not stop the others.
+    """
     for script in scripts():
         given = ["--data", data[script.stem]] if script.stem in data else []
         command = [sys.executable, str(script), "--full", "-o", str(folder), "--jobs", str(jobs), *given]
@@ -111,7 +114,10 @@ def run_all(folder: Path, data: Mapping[str, str], jobs: int) -> None:
 
 
 def take_over(folder: Path) -> None:
-    """Copy documents and figures of full runs; small ones decide no claim."""
+    """Copy the documents and figures of full runs.
+
+    Small runs are not copied because they decide no claim.
+    """
     RESULTS.mkdir(exist_ok=True)
     for path in sorted(folder.glob("*.json")):
         document = read(path)
@@ -147,7 +153,7 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the results by row, with the information whether they can decide it."""
+    """Return the results of each row, with the information whether they can decide the row."""
     rows, found = ledger(), dict[str, list[dict[str, Any]]]()
     for document in documents:
         for each in document["results"]:
@@ -168,7 +174,7 @@ def claims_of(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Format the page of all documents, by paper."""
+    """Format the page of all documents, which is ordered by paper."""
     rows, results = ledger(), by_claim(documents)
     outcome = {row.id: outcome_of(row, results) for row in rows.values()}
     total = sum(document["seconds"] for document in documents)
@@ -230,14 +236,17 @@ def line(row: Row, results: Sequence[Mapping[str, Any]], outcome: str) -> str:
 
 
 def cells(*texts: str) -> str:
-    """Format a line of a table; verdicts that fail are bold."""
+    """Format a line of a table, in which failures are bold."""
     *told, verdict = (each.replace("|", "\\|") for each in texts)
     verdict = f"**{FAILS}**{verdict.removeprefix(FAILS)}" if verdict.startswith(FAILS) else verdict
     return f"|{'|'.join([*told, verdict])}|".replace("under from", "from")
 
 
 def lines(claim: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], outcome: Mapping[str, str]) -> list[str]:
-    """Format a claim with its rows, without verdicts equal to its own; of many, only rows that do not hold."""
+    """Format a claim with its rows, without verdicts that equal the verdict of the claim.
+
+    If the claim has many rows, only rows that do not hold are included.
+    """
     told = {row.id: remark(row, outcome[row.id]) for row in claim}
     if len(claim) == 1:
         row = claim[0]
@@ -257,13 +266,13 @@ def lines(claim: Sequence[Row], results: Mapping[str, list[dict[str, Any]]], out
 
 
 def remark(row: Row, outcome: str) -> str:
-    """Return the reason of a verdict; if the row holds, return the change of its criterion."""
+    """Return the reason for a verdict, or the change of the criterion if the row holds."""
     text = row.revised if outcome == HOLDS else row.needs if outcome == NOT_RUN and row.needs else row.because
     return "" if text == "the same" else text
 
 
 def joined(outcome: str, text: str) -> str:
-    """Join a verdict and its reason; either can be empty."""
+    """Join a verdict and its reason, where either can be empty."""
     return ": ".join(each for each in (outcome, text) if each)
 
 
@@ -282,7 +291,7 @@ def counted(claims: Sequence[Sequence[Row]], outcome: Mapping[str, str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a time in seconds, minutes or hours, to two digits."""
+    """Format a time in seconds, minutes or hours with two digits."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2.0 * size:
             return f"{float(f'{seconds / size:.2g}'):g} {unit}"

@@ -2,32 +2,33 @@
 
     python examples/papers/minibatch_samplers.py [--full] [--data FILE] [--jobs N] [-o DIR]
 
-Exact random-walk Metropolis, the austerity test, Barker's minibatch test, the concentration test, stochastic gradient
-Langevin dynamics (SGLD), SGLD with control variates at the mode, and SGLD corrected by an austerity test sample four
-posteriors: a mixture (10^4 data points at temperature 100), logistic regressions for MNIST 7 v 9 on 12 and 50 principal
-components (12,214 data points), and the 53 patients of `nodal`. Cost is measured in likelihood evaluations, including
-those of gradients and of the search for the mode, and in seconds.
+The script compares seven samplers: exact random-walk Metropolis; random walks with the austerity test, with Barker's
+minibatch test and with the concentration test; stochastic gradient Langevin dynamics (SGLD); SGLD with control variates
+at the mode; and SGLD that is corrected by an austerity test. They sample four posteriors: those of a mixture (10^4 data
+points at temperature 100), of logistic regressions for MNIST 7 v 9 on 12 and on 50 principal components (12,214 data
+points), and of a logistic regression for the 53 patients of `nodal`. Cost is measured in seconds and in likelihood
+evaluations, which include the evaluations for gradients and for the search for the mode.
 
-The plot shows the worth of the draws for each budget: the number of independent draws with the same kernel Stein
-discrepancy, or with the same error of the means and squares of the coordinates, whichever is smaller. Bias and slow
-mixing both reduce the worth. Neither criterion alone is sufficient. For example, 500 exact draws in fifty dimensions
-with one coordinate that is 2.8 times too wide are worth about 420 draws by the kernel and 4 by the moments. The
-moments, however, do not detect errors in the shape. Crosses mark draws that the verdict rejects. The verdict does not
-use other draws for comparison. A table lists the bias that `estimate_bias` reports from the scores, in posterior
-standard deviations, and the true error of means and standard deviations. Neither the samplers nor `estimate_bias` use
-the true error.
+The plot shows the worth of the draws for each budget. The worth is the number of independent draws with the same kernel
+Stein discrepancy, or with the same error of the means and squares of the coordinates, whichever number is smaller. Bias
+and slow mixing both reduce the worth. Neither criterion alone is sufficient. For example, 500 exact draws in fifty
+dimensions with one coordinate that is 2.8 times too wide are worth about 420 draws by the kernel and 4 by the moments.
+The moments, however, do not detect errors in the shape. Crosses mark draws that the verdict rejects. The verdict does
+not use other draws for comparison. A table lists the bias that `estimate_bias` computes from the scores, in posterior
+standard deviations, and the true errors of the means and standard deviations. Neither the samplers nor `estimate_bias`
+use the true errors.
 
 The concentration test requires a bound. The cost of computing this bound is included in the seconds but not in the
 evaluations.
 
 Settings are selected in the same way for all samplers. Each sampler has six trials per posterior (two in the small run,
-which omits the 50 components), with different step sizes and values of its other option, at the full budget and with
-separate seeds. For every budget, the setting with the largest worth is run again with other seeds, and these results
-are shown. No sampler uses the scales of single coordinates, all chains start at approximate draws from the posterior,
-and the first tenth of a budget is discarded.
+which omits the posterior with 50 components). The trials have different step sizes, different values of the sampler's
+other option, the full budget, and separate seeds. For every budget, the setting with the largest worth is run again
+with other seeds, and these results are shown. No sampler uses the scales of single coordinates, all chains start at
+approximate draws from the posterior, and the first tenth of a budget is discarded.
 
-FILE contains MNIST's training images, or is an .npz file with X_train (N, 784), bytes, and y_train (N,) of the sevens
-and nines. Without it, simulated data of the same shape after the projection are used.
+FILE contains MNIST's training images, or is an .npz file with the arrays X_train, (N, 784) bytes, and y_train, (N,), of
+the sevens and nines. Without FILE, the script uses simulated data that have the same shape as the projected data.
 
 References
 ----------
@@ -83,7 +84,7 @@ BURN_IN = 0.1
 def run(
     name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list
 ) -> tuple[sk.samplers.Draws, float]:
-    """Run vectorized chains of one setting up to the largest budget, and return their processor seconds."""
+    """Run vectorized chains of one setting up to the largest budget, and return them and their processor seconds."""
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
     options = dict(TRIALS[sampler][setting])
     move, heat = options.pop("move"), HOT if name == "mixture" else 1.0
@@ -91,7 +92,7 @@ def run(
     step = move * float(known["scale"]) ** 2 * min(1.0, batch * heat / found.size)
     least = {"exact": found.size, "controlled": 2 * batch, "corrected": 2 * batch}.get(
         sampler, batch
-    )  # evaluations per step
+    )  # number of evaluations per step
     common = {
         "temperature": heat,
         "seed": seeds,
@@ -107,26 +108,29 @@ def run(
         "controlled": (samplers.sgld, {"step_size": step, "batch_size": batch, "control_variates": True}),
         "corrected": (samplers.corrected_sgld, {"step_size": step, "batch_size": batch}),
     }[sampler]
-    function(found, **moves, **options, **common | {"thin": 1}, draws=1)  # compile before the time is measured
+    function(found, **moves, **options, **common | {"thin": 1}, draws=1)  # compiled before the time is measured
     begun = time.process_time()
     draws = function(found, **moves, **options, **common, budget=budgets[-1])
     return draws, time.process_time() - begun
 
 
 def worth_by_kernel(points: np.ndarray, name: str, data: str | None) -> float:
-    """Return the equivalent number of independent draws by the kernel Stein discrepancy in posterior units."""
+    """Return the number of independent draws with the same kernel Stein discrepancy, in posterior units."""
     found, known = target(name, data), truth(name, data)
     discrepancy = sk.kernel_stein_discrepancy(points, found, units=known["sd"]).value
     return float(known["kernel"] / discrepancy**2)
 
 
 def worth_by_moments(errors: list[float]) -> float:
-    """Return the equivalent number of independent draws by the mean squared error of moments over chains."""
+    """Return the number of independent draws with the same mean squared error of moments over chains."""
     return float(1.0 / np.mean(errors))
 
 
 def moments_error(points: np.ndarray, name: str, data: str | None) -> float:
-    """Return the mean squared error of means and squares over coordinates: 1 / n for n independent draws."""
+    """Return the mean squared error of the means and squares, averaged over the coordinates.
+
+    Its expected value is 1 / n for n independent draws.
+    """
     known = truth(name, data)
     z = (points - known["mean"]) / known["sd"]
     means, squares = z.mean(axis=0) ** 2, ((z**2).mean(axis=0) - 1.0) ** 2 / (known["kurtosis"] - 1.0)
@@ -134,7 +138,7 @@ def moments_error(points: np.ndarray, name: str, data: str | None) -> float:
 
 
 def judged(points: np.ndarray, name: str, data: str | None) -> dict:
-    """Return verdict, estimated and true bias, equivalent draws and errors of moments of one chain."""
+    """Return the verdict, estimated and true bias, equivalent draws, and errors of moments of one chain."""
     known = truth(name, data)
     off, stretched = (points.mean(axis=0) - known["mean"]) / known["sd"], points.std(axis=0) / known["sd"]
     p, enough, bias, margin, reliable = 1.0, False, np.nan, np.nan, 0.0
@@ -167,7 +171,7 @@ def parts(draws: sk.samplers.Draws, budgets: list, kept: int) -> list[list[np.nd
         chains = []
         for points, cost, there in zip(draws.points, draws.cost, draws.present, strict=True):
             late = there & (cost > BURN_IN * budget)
-            if cost[there].min() > budget:  # the search for the mode exceeded the budget
+            if cost[there].min() > budget:  # the search for the mode has exceeded the budget
                 continue
             sample = sk.Sample(points=points[late], cost=cost[late])[np.flatnonzero(cost[late] <= budget)]
             chains.append(evenly_spaced(sample, min(kept, len(sample))).points)
@@ -176,7 +180,7 @@ def parts(draws: sk.samplers.Draws, budgets: list, kept: int) -> list[list[np.nd
 
 
 def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> list:
-    """Return the smaller number of equivalent draws at each budget; 0 if a chain diverged or has no draws."""
+    """Return the smaller number of equivalent draws at each budget, or 0 if a chain diverged or has no draws."""
     try:
         draws, _ = run(name, data, sampler, setting, budgets, kept, seeds)
         return [
@@ -193,7 +197,7 @@ def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list
 
 
 def final(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> dict:
-    """Return equivalent draws at each budget, seconds per evaluation, and data per decision of one setting."""
+    """Return the equivalent draws at each budget, seconds per evaluation, and data per decision of one setting."""
     draws, seconds = run(name, data, sampler, setting, budgets, kept, seeds)
     read = draws.mean_batch_size
     return {
@@ -302,7 +306,7 @@ def remarks(experiment: Experiment, sizes: dict[str, float], kept: int) -> None:
 
 
 def plot(results: dict, budgets: dict[str, list[int]], made_up: bool) -> Figure:
-    """Plot equivalent draws against evaluations and seconds, one row per posterior."""
+    """Plot the equivalent draws against evaluations and seconds, with one row per posterior."""
     fig, axes = figure(len(budgets), 2, height=2.5 * len(budgets) + 1.0, sharey="row")
     for row, (name, costs) in zip(axes, budgets.items(), strict=True):
         for color, sampler in zip(COLOURS, NAMES, strict=False):

@@ -2,18 +2,20 @@
 
     python examples/papers/sequential_irls.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-The script compares four methods for least absolute deviations and logistic regression. The first uses all data in each
-iteration. The second, as published, uses batches that grow by a thousandth of the data until the direction of a step
-passes a test at 1%. The third is the variant of this package, which keeps a batch and allows for its noise. The fourth
-is stochastic gradient descent with the best of several schedules. The published test starts with a thousandth of the
-data, or with 8,100 data points, which is a thousandth of the paper's eight million digits. FILE is the Million Song
-data set or MNIST, with images reduced to 50 principal components to distinguish a 3 from the other digits. Without
-FILE, the data are simulated with ten coefficients.
+The script compares four methods for least absolute deviations and logistic regression. The first method uses all the
+data in each iteration. The second method, which is the published one, uses batches that grow by a thousandth of the
+data until the direction of a step passes a test at 1%. The third method is the variant of this package, which keeps the
+batch of the previous iteration and allows for its noise. The fourth method is stochastic gradient descent with the best
+of several schedules. The published test starts with a thousandth of the data, or with 8,100 data points, which is a
+thousandth of the paper's eight million digits. FILE is the Million Song data set or MNIST. The images of MNIST are
+reduced to 50 principal components, and the regression distinguishes a 3 from the other digits. Without FILE, the data
+are simulated with ten coefficients.
 
-For a logistic regression with three coefficients and 20,000 data points, the script counts the steps with a direction
-that differs by more than 90 degrees from the direction for all data, among the first ten steps from zero.
+For a logistic regression with three coefficients and 20,000 data points, the script counts, among the first ten steps
+from zero, the steps whose direction differs by more than 90 degrees from the direction for all the data.
 
-The script reports the loss on test data relative to that of the solution, by passes over the data.
+The script reports the loss on the test data relative to that of the solution, as a function of the number of passes
+over the data.
 
 References
 ----------
@@ -33,11 +35,11 @@ from applications.irls import Batches, NormalEquations, batch_irls, loss_named, 
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-# batch sizes: a thousandth of the data used here, and a thousandth of the data in figure 3
+# Batch sizes, which are a thousandth of the data used here and a thousandth of the data in figure 3.
 PAPER_LOOKS = {"lad": (464, 8100), "logistic": (500, 8100)}
 DIM, TESTS, NEAR = 10, 5000, 0.01
 LEAST = 1e-5  # smallest excess in the plot
-STEPS = 10  # number of steps of a run with three coefficients
+STEPS = 10  # number of steps in a run with three coefficients
 RECORDS = 200  # number of stored states of gradient descent per pass
 TITLES = {"lad": "least absolute deviations", "logistic": "logistic regression"}
 METHODS = {"batch": "all data", "published": "as published", "grown": "growing batches", "sgd": "gradient descent"}
@@ -45,7 +47,7 @@ SCHEDULES = [(c_1, c_2, c_3) for c_1 in (0.1, 1.0) for c_2 in (10.0, 100.0) for 
 
 
 def solve(loss: str, method: str, size: int, first: int, data: str) -> dict[str, Any]:
-    """Excess test loss, relative to that of the solution, after each iteration, and how often the data were read.
+    """Return the excess test loss after each iteration, relative to the solution, and the number of passes.
 
     The first stage of the published test reads `first` data points.
     """
@@ -90,7 +92,7 @@ def wrong_directions(size: int, seeds: list[int]) -> list[float]:
 
 
 def _data(loss: str, size: int, data: str) -> tuple[np.ndarray, ...]:
-    """Return training and test data of a file, or simulated with normal features and an intercept."""
+    """Return the training and test data of a file, or simulated data with normal features and an intercept."""
     if data and loss == "lad":
         X, y, X_test, y_test = million_song(data)
         return X, y - y.mean(), X_test, y_test - y.mean()
@@ -156,14 +158,14 @@ def main() -> None:
 
 
 def passes_until_near(each: dict[str, Any]) -> float:
-    """Return the passes until the excess remains below the limit; infinite if it never does."""
+    """Return the number of passes until the excess remains below the limit, or infinity if it never does."""
     above = np.flatnonzero(np.array(each["excess"]) >= NEAR)
     first = int(above[-1]) + 1 if above.size else 0
     return float(each["passes"][first]) if first < len(each["excess"]) else float("inf")
 
 
 def plot(found: dict[tuple[str, str, int], dict], losses: tuple[str, ...], looks: dict) -> Figure:
-    """Plot the excess test loss against data read."""
+    """Plot the excess test loss against the data read."""
     fig, ((*panels,),) = figure(1, len(losses), height=4.6, sharey=True)
     for ax, loss in zip(panels, losses, strict=True):
         drawn = [(m, looks[loss][0], name, "-") for m, name in METHODS.items()]

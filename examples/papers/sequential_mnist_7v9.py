@@ -7,11 +7,12 @@ components. The austerity test reads 500 data points at a time until its decisio
 per stage. The exact test has epsilon = 0. The risk is the mean squared error of the predictive probability of each test
 image, relative to long exact runs of the Langevin algorithm.
 
-Chains start either at zero or at draws of the long runs. According to the paper, exact chains from zero have not burnt
-in. With starts from the long runs, only the tests differ. Without FILE, data of the same kind are simulated, and no
-claim is evaluated.
+Chains start either at zero or at draws of the long runs. According to the paper, exact chains that start at zero do not
+complete their burn-in. If the chains start at draws of the long runs, they differ only in their tests. Without FILE,
+data of the same kind are simulated, and no claim is evaluated.
 
-The script reports the data usage, the frequency of incorrect decisions, and the risk by data read and by time.
+The script reports the data usage, the frequency of incorrect decisions, and the risk as a function of the data read and
+of the time.
 
 References
 ----------
@@ -44,7 +45,10 @@ MADE_UP = {"size": 6000, "tests": 200, "dim": 10}
 
 @functools.cache
 def problem(data: str, components: int) -> tuple[LogisticRegression, np.ndarray]:
-    """Return the posterior, and the features of the test images, (tests, components); simulated without a file."""
+    """Return the posterior, and the features of the test images, (tests, components).
+
+    Without a file, the data are simulated.
+    """
     if not data:
         rng = np.random.default_rng(0)
         x = rng.standard_normal((MADE_UP["size"] + MADE_UP["tests"], MADE_UP["dim"]))
@@ -61,7 +65,7 @@ def problem(data: str, components: int) -> tuple[LogisticRegression, np.ndarray]
 
 
 def long_runs(data: str, components: int, step: float, draws: int) -> dict[str, Any]:
-    """Estimate predictive means by exact Langevin chains, with standard errors and final states."""
+    """Estimate the predictive means by exact Langevin chains, with standard errors and final states."""
     posterior, tests = problem(data, components)
     start = _mode(posterior)
     found = mala(posterior, step_size=step, chains=10, draws=draws, burn_in=draws // 4, seed=100, start=start)
@@ -76,11 +80,11 @@ def long_runs(data: str, components: int, step: float, draws: int) -> dict[str, 
 
 
 def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int, level: float) -> dict[str, Any]:
-    """Return the costs until each of ten chains from zero reaches a level of the log density."""
+    """Return the costs at which each of ten chains from zero reaches a level of the log density."""
     posterior, _ = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.zeros(posterior.dim)}
     options |= {"batch_size": BATCH} if epsilon else {}
-    approximate_mh(posterior, **options, chains=10, draws=1)  # compile before the time is measured
+    approximate_mh(posterior, **options, chains=10, draws=1)  # compiled before the time is measured
     began = time.process_time()
     found = approximate_mh(posterior, **options, seed=range(20, 30), budget=steps * posterior.size)
     seconds = (time.process_time() - began) / 10
@@ -94,11 +98,11 @@ def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int
 def walks(
     data: str, components: int, scale: float, epsilon: float, steps: int, truth: Any, start: Any, shares: list[float]
 ) -> dict[str, Any]:
-    """Return errors of running means of ten chains at fractions of a budget of exact steps, and their costs."""
+    """Return the errors of running means of ten chains at fractions of a budget of exact steps, and their costs."""
     posterior, tests = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.array(start)}
     options |= {"batch_size": BATCH} if epsilon else {}
-    approximate_mh(posterior, **options, chains=10, draws=1)  # compile before the time is measured
+    approximate_mh(posterior, **options, chains=10, draws=1)  # compiled before the time is measured
     began, budget = time.process_time(), steps * posterior.size
     found = approximate_mh(posterior, **options, seed=range(10), budget=budget)
     seconds = (time.process_time() - began) / 10
@@ -118,7 +122,10 @@ def walks(
 
 
 def decisions(data: str, components: int, scale: float, start: Any, seed: int) -> dict[str, list[float]]:
-    """Return predicted percentages of incorrect decisions and data read for 200 exact moves, by epsilon."""
+    """Return the predicted percentages of incorrect decisions and of data read for each epsilon.
+
+    The percentages are those of 200 moves of the exact chain.
+    """
     posterior, _ = problem(data, components)
     moves = trial_run(posterior, proposal=RandomWalk(scale), draws=200, thin=2, seed=seed, start=np.array(start[:1]))
     fraction = BATCH / posterior.size
@@ -193,7 +200,7 @@ def results(experiment: Experiment, found: dict, risks: dict, foreseen: dict, bu
 
 
 def plot(found: dict, risks: dict, foreseen: dict) -> Figure:
-    """Plot data usage and incorrect decisions against epsilon, and the risk by data read and by time."""
+    """Plot data usage and incorrect decisions against epsilon, and the risk against the data read and time."""
     fig, axes = figure(3, 2, height=8.6)
     used, wrong = axes[0]
     used.plot(EPSILONS, [100.0 * np.mean(each["read"]) for each in found["from the posterior"]], "o-", color=COLOURS[0])

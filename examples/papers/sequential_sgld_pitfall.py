@@ -2,10 +2,10 @@
 
     python examples/papers/sequential_sgld_pitfall.py [--full] [--jobs N] [-o DIR]
 
-The posterior of a regression coefficient under a Laplace prior has its mode next to a kink. To the left of the kink the
-density decreases steeply, and the gradient moves uncorrected Langevin chains far to the right. They return slowly. Both
-the exact Metropolis-Hastings test and the austerity test with epsilon 1/2, which decides after the first 500 of 10,000
-data points, reject these moves.
+The posterior of a regression coefficient under a Laplace prior has its mode next to a kink. To the left of the kink,
+the density decreases steeply, and the gradient moves uncorrected Langevin chains far to the right. The chains return
+slowly. Both the exact Metropolis-Hastings test and the austerity test with epsilon 1/2, which decides after the first
+500 of 10,000 data points, reject these moves.
 
 The script reports the Kolmogorov distance of the draws from the exact posterior, which has a known distribution
 function, and the data usage of the tests. Chains start at exact draws, so that the distance measures the bias of the
@@ -35,7 +35,7 @@ LEVELS = np.linspace(0.005, 0.995, 199)  # levels of the quantiles at which dist
 
 
 def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, Any]:
-    """Return the distribution function of a group of chains at posterior quantiles, a histogram, and data usage."""
+    """Return the distribution function at posterior quantiles, a histogram, and data usage for a group of chains."""
     posterior = sk.targets.LassoRegression.toy()
     options: dict[str, Any] = {
         "step_size": STEP_SIZE,
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> None:
-    """Evaluate the statements on histograms with and without a test."""
+    """Evaluate the statements about histograms with and without a test."""
     claims = {"uncorrected": "severe", "exact test": "exact", "epsilon 0.1": "tenth", "epsilon 0.5": "half"}
     for method, claim in claims.items():
         other = below["exact test"] if claim == "tenth" else np.broadcast_to(LEVELS, below[method].shape)
@@ -102,7 +102,7 @@ def claim_distances(experiment: Experiment, below: dict[str, np.ndarray]) -> Non
 
 
 def distance(below: np.ndarray, other: np.ndarray | None = None) -> Found:
-    """Return the largest difference of mean distribution functions, with two jackknife standard errors."""
+    """Return the largest difference between mean distribution functions, with two jackknife standard errors."""
     difference = below - (LEVELS if other is None else other)
     groups = len(difference)
     value = float(np.abs(difference.mean(axis=0)).max())

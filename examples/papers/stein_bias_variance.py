@@ -14,10 +14,10 @@ and second moments. It also uses the sliced Stein discrepancy because the graph 
 six dimensions and does not rank samples reliably.
 
 Errors are medians over 200 chains, relative to long exact Langevin chains. The reference chain of the authors' code is
-not used because it omits the ratio of the proposals and draws from nearly the square of the density. The error of a
-prediction has three forms: divided by the 1-norm of the patient's covariates, as in the paper; the same for the
-logistic function of the mean, as in the authors' script; and undivided. The paper divides the other errors by a
-constant, which does not change the crossings.
+not used because it omits the ratio of the proposal densities and draws from nearly the square of the density. The error
+of a prediction has three forms. The first form is divided by the 1-norm of the patient's covariates, as in the paper.
+The second form, which is used in the authors' script, is the same error for the logistic function of the mean. The
+third form is undivided. The paper divides the other errors by a constant, which does not change the crossings.
 
 References
 ----------
@@ -58,7 +58,7 @@ CLAIMS = {
 
 
 def moments(points: np.ndarray) -> np.ndarray:
-    """Return predictions for the patients, coordinates and their products, shape (b, 53 + 6 + 36)."""
+    """Return the predictions for the patients, the coordinates and their products, shape (b, 53 + 6 + 36)."""
     features = sk.targets.LogisticRegression.nodal().data[0]  # features are 0 or 1, and the intercept is 1
     products = (points[:, :, None] * points[:, None, :]).reshape(len(points), -1)
     return np.concatenate([expit(points @ features.T), points, products], axis=1)
@@ -74,7 +74,7 @@ def kept_draws(epsilon: float, seed: int) -> sk.Sample:
 
 
 def scores(measure: str, epsilon: float, seed: int, sizes: list[int]) -> np.ndarray:
-    """Compute a Stein discrepancy within each budget, shape (k,)."""
+    """Compute a Stein discrepancy of the draws within each budget, shape (k,)."""
     target, sample = sk.targets.LogisticRegression.nodal(), kept_draws(epsilon, seed)
     assert sample.cost is not None
     paid = [int(np.searchsorted(sample.cost, budget, side="right")) for budget in evaluations(sizes)]
@@ -83,10 +83,10 @@ def scores(measure: str, epsilon: float, seed: int, sizes: list[int]) -> np.ndar
 
 
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
-    """Compute errors of single chains within each budget, (seeds, k): predictions, means and products.
+    """Compute the errors of predictions, means and products for single chains within each budget, (seeds, k).
 
-    In the paper's form a prediction's error is divided by the 1-norm of the patient's covariates. The authors' script
-    uses the logistic function of the mean, whereas the paper uses the mean of the logistic function.
+    In the paper's form, the error of a prediction is divided by the 1-norm of the patient's covariates. The authors'
+    script uses the logistic function of the mean, whereas the paper uses the mean of the logistic function.
     """
     features = sk.targets.LogisticRegression.nodal().data[0]
     norms, known = np.abs(features).sum(axis=1), np.array(truth)
@@ -104,7 +104,7 @@ def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: li
 
 
 def evaluations(sizes: list[int]) -> np.ndarray:
-    """Return the likelihood evaluations of a number of evenly spaced draws."""
+    """Return the number of likelihood evaluations for each number of evenly spaced draws."""
     return BURN_IN + (BUDGET - BURN_IN) / KEPT * np.array(sizes, dtype=np.float64)
 
 
@@ -146,7 +146,7 @@ def main() -> None:
 
 
 def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], protocol: str = "") -> None:
-    """Return True if the median of the exact chain falls below that of epsilon = 0.1."""
+    """Report whether the median of the exact chain falls below that of the chain with epsilon = 0.1."""
     exact, cheap = curves[0.0], curves[0.1]
     found = crossing(exact, cheap)
     crosses = bool(np.isfinite(found.at))
@@ -158,7 +158,10 @@ def overtaken(experiment: Experiment, claim: str, curves: dict[float, Bands], pr
 
 
 def plot(curves: dict[str, dict[float, Bands]]) -> Figure:
-    """Plot a panel per measure with all chains; a star marks the crossing of the exact chain and epsilon = 0.1."""
+    """Plot a panel per measure with all chains.
+
+    A star marks the crossing of the exact chain and the chain with epsilon = 0.1.
+    """
     fig, axes = figure(3, 2, height=8.6)
     panels = list(axes.flat)
     for ax, (name, title) in zip(panels, PANELS.items(), strict=False):

@@ -28,7 +28,7 @@ CHAINS, SCORED = 4, 500
 
 
 def diagnostics(seed: int, draws: int) -> dict[str, float]:
-    """Return R-hat, drift and error of the second moments in standard errors, and the ratio of discrepancies."""
+    """Return R-hat, the drift and error of the second moments in standard errors, and the discrepancy ratio."""
     target, rng, exact = sk.targets.MixturePosterior(), np.random.default_rng(seed), posterior()["points"]
     seeds, start = range(CHAINS * seed, CHAINS * (seed + 1)), rng.standard_normal((CHAINS, 2))
     run = sgld(target, step_size=TOO_LARGE, batch_size=BATCH, draws=2 * draws, seed=seeds, start=start)
@@ -44,7 +44,7 @@ def diagnostics(seed: int, draws: int) -> dict[str, float]:
 
 
 def score_statistics(n: int) -> dict[str, float]:
-    """Return the difference of score statistics of normal and t draws, and the ratio of their discrepancies."""
+    """Return the difference between the score statistics of normal and t draws, and the ratio of discrepancies."""
     rng, target = np.random.default_rng(0), sk.targets.Normal([0.0])
     samples = [
         each / np.sqrt((each**2).mean())

@@ -45,7 +45,7 @@ def brackets(target: str, seed: int, n: int) -> np.ndarray:
 
 
 def of_midpoints(n: int) -> list[float]:
-    """Return graph and classical discrepancy of the midpoints of n equal parts of [0, 1]."""
+    """Return the graph and classical discrepancies of the midpoints of n equal parts of [0, 1]."""
     points, aim = (np.arange(n) + 0.5) / n, sk.targets.Uniform([0.0], [1.0])
     graph = sk.graph_stein_discrepancy(points, aim, stein_factors=FACTORS["uniform"], units="raw")
     return [graph.value, sk.classical_stein_discrepancy(points, aim, stein_factors=FACTORS["uniform"]).value]
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def close(experiment: Experiment, claim: str, excess: np.ndarray, protocol: str) -> None:
-    """Report the difference of the graph and the classical discrepancy."""
+    """Report the difference between the graph and classical discrepancies."""
     text = f"{np.median(excess):.1%} above, at most {excess.max():.1%}"
     experiment.result(claim, protocol=protocol, median=float(np.median(excess)), text=text)
 

@@ -5,9 +5,9 @@
 By proposition 5, the discrepancy of the complete graph is at least the classical discrepancy, and at most a constant
 times the classical discrepancy. By proposition 6, the discrepancy of a t-spanner is at least the discrepancy of the
 complete graph, and at most 2 t^2 times this discrepancy. Proposition 5 is tested in one dimension, where the classical
-discrepancy can be computed. The samples are independent draws, the midpoints of Unif(0, 1), for which the ratio is 2 -
-1 / n, and draws from a shifted normal distribution. Proposition 6 is tested with independent draws, with a missing mode
-of a mixture, and with a grid, in two and three dimensions and with t = 2.
+discrepancy can be computed. The samples are independent draws, draws from a shifted normal distribution, and midpoints
+of n equal parts of [0, 1] for the target Unif(0, 1), for which the ratio is 2 - 1 / n. Proposition 6 is tested in two
+and three dimensions with t = 2. The samples are independent draws, draws that lack one mode of a mixture, and a grid.
 
 All values are certified brackets, and the script reports the smallest and the largest ratio that the brackets allow.
 
@@ -35,7 +35,7 @@ import steinkit as sk
 
 ONE = ("normal", "shifted", "uniform", "midpoints")
 FACTORS = ((1.0, 4.0, 2.0), (0.5, 0.5, 1.0), (3.0, 1.0, 0.2))
-NODES = 200  # number of nodes per point, for expectations under a coupling
+NODES = 200  # number of nodes per point for expectations under a coupling
 MORE = ("normal", "half", "grid")
 ON_LINE = "N(0, 1) and Unif(0, 1), d = 1"
 
@@ -55,7 +55,7 @@ def over_classical(sample: str, n: int) -> list[float]:
 
 
 def sample_of(kind: str, size: float, n: int) -> np.ndarray:
-    """Return quantiles of N(0, 1) with a shift, a scale, or the mass 1/n moved to n."""
+    """Return quantiles of N(0, 1) that are shifted or scaled, or with a mass of 1/n moved to n."""
     points = ndtri((np.arange(n) + 0.5) / n)
     if kind == "escaping":
         return np.append(points[:-1], float(n))
@@ -63,7 +63,10 @@ def sample_of(kind: str, size: float, n: int) -> np.ndarray:
 
 
 def of_bounds(kind: str, size: float, n: int) -> list[float]:
-    """Return a lower bound on classical / Wasserstein, and bounds on classical / proposition 3."""
+    """Return bounds on the ratios of the classical discrepancy to the Wasserstein distance and to proposition 3.
+
+    The first bound is a lower bound, and the second is an upper bound.
+    """
     points, target = np.sort(sample_of(kind, size, n)), sk.targets.Normal([0.0])
     found = sk.classical_stein_discrepancy(points, target)
     z = ndtri((np.arange(NODES * n) + 0.5) / (NODES * n))
@@ -106,7 +109,7 @@ def over_complete(sample: str, dim: int, n: int) -> list[float]:
 
 
 def ratios(one: object, other: object) -> list[float]:
-    """Return the ratio, and the largest value that the brackets allow."""
+    """Return the ratio of two discrepancies, and the largest ratio that their brackets allow."""
     return [one.value / other.value, one.upper / other.lower]
 
 

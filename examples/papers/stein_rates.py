@@ -9,9 +9,9 @@ found a faster rate.
 
 For the independent draws, the line is fitted to the medians, as in the paper. It is also fitted to the points of all
 sequences, as in the authors' code, which gives the mean of the slopes. For the Sobol' sequence, which starts with 0,
-the line is fitted to n = 1, 2, 4, ..., 128, as in the code. The table also contains the flatter line for all n. The
-script reports these rates, the rates of the paper, and the rates for the classical Stein discrepancy, which requires no
-graph.
+the line is fitted to n = 1, 2, 4, ..., 128, as in the code. The table also contains the slope of the flatter line for
+all n. The script reports these rates, the rates of the paper, and the rates for the classical Stein discrepancy, which
+does not require a graph.
 
 References
 ----------
@@ -88,7 +88,10 @@ def main() -> None:
 
 
 def straight(band: Bands) -> Found:
-    """Return the rate of the medians, with a bootstrap interval; for one sequence, an interval from the line's fit."""
+    """Return the rate of the medians, with a bootstrap interval.
+
+    For a single sequence, the interval is computed from the fit of the line.
+    """
     if len(band.replicates) > 1:
         rate = band.rate()
         return Found(rate.rate, *rate.rate_interval)
@@ -98,7 +101,10 @@ def straight(band: Bands) -> Found:
 
 
 def plot(found: dict[tuple[str, str], Bands]) -> Figure:
-    """Plot a line per sequence with the band of the independent ones; circles are classical values."""
+    """Plot a line per sequence, with the band of the independent draws.
+
+    Circles show the classical Stein discrepancy.
+    """
     fig, ((ax,),) = figure(height=4.6)
     for color, sequence in zip(COLOURS, SEQUENCES, strict=False):
         graph, classical = found["graph", sequence], found["classical", sequence]

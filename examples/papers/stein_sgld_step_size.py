@@ -6,17 +6,18 @@ Stochastic gradient Langevin dynamics (SGLD) with minibatches of 5 data points g
 of a mixture with two modes, from a random start, for each of eight step sizes. The criteria for the selection are the
 medians over seeds of the effective sample size and of the graph Stein discrepancy.
 
-The script reports both selections and their frequencies with other seeds, based on a bootstrap over the seeds, which
-are the same for all step sizes. The authors' code computes effective sample sizes from an autoregressive spectrum and
-averages them over the coordinates. The current standard is the smallest rank-normalized effective sample size over the
-coordinates. Both are included. The authors' code also averages the discrepancy over the coordinates instead of summing
-it. The mean is half as large and gives the same selection.
+The script reports both selections and their frequencies with other seeds. The frequencies are estimated by a bootstrap
+over the seeds, which are the same for all step sizes. The authors' code computes effective sample sizes from an
+autoregressive spectrum and averages them over the coordinates. The current standard is the smallest rank-normalized
+effective sample size over the coordinates. Both are included. The authors' code also averages the discrepancy over the
+coordinates instead of summing it. The mean is half as large and gives the same selection.
 
-The script then evaluates the paper's statements on its plots: the fraction of draws outside the region that contains
-99% of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both modes.
+The script then evaluates the paper's statements about its plots. They concern the fraction of draws outside the region
+that contains 99% of the posterior, the spread of the draws, and their Wasserstein distance to the posterior over both
+modes.
 
-The plots show the three step sizes of the paper, and draws of an exact random walk: red where there are too many draws,
-blue where there are too few.
+The plots show draws for the three step sizes of the paper and draws of an exact random walk. Regions with too many
+draws are red, and regions with too few draws are blue.
 
 References
 ----------
@@ -53,7 +54,7 @@ DIRECTIONS, EXACT = 12, 20_000
 
 
 def criteria(step_size: float, seeds: list[int]) -> dict[str, list[float]]:
-    """Return the criteria, and comparisons of the draws with the posterior, for the chain of each seed."""
+    """Return the criteria and the comparisons of the draws with the posterior for the chain of each seed."""
     found: dict[str, list[float]] = {name: [] for name in CRITERIA}
     target, right = sk.targets.MixturePosterior(), posterior()
     angles = np.pi * np.arange(DIRECTIONS) / DIRECTIONS
@@ -72,14 +73,14 @@ def criteria(step_size: float, seeds: list[int]) -> dict[str, list[float]]:
 
 
 def chain(step_size: float, seed: int) -> np.ndarray:
-    """Run SGLD from a standard normal start, with a new permutation of the data per sweep, shape (DRAWS, 2)."""
+    """Return SGLD draws, (DRAWS, 2), from a standard normal start with a new permutation of the data per sweep."""
     start = np.random.default_rng(seed).standard_normal(2)
     target = sk.targets.MixturePosterior()
     return sgld(target, step_size=step_size, batch_size=BATCH, draws=DRAWS, seed=[seed], start=start).points[0]
 
 
 def chosen_for_other_data(data: int, seeds: list[int]) -> float:
-    """Return the step size selected by the authors' effective size for newly simulated data."""
+    """Return the step size that the authors' effective sample size selects for newly simulated data."""
     target = sk.targets.MixturePosterior.simulate(100, rng=data)
     starts = np.random.default_rng(data).standard_normal((len(seeds), 2))
     medians = []
@@ -90,7 +91,10 @@ def chosen_for_other_data(data: int, seeds: list[int]) -> float:
 
 
 def autoregressive_ess(x: np.ndarray) -> float:
-    """Compute the effective size n var / f(0) from the Yule-Walker spectrum f with the smallest AIC, as in coda."""
+    """Compute the effective sample size n var / f(0) as in coda, where f is a Yule-Walker spectrum.
+
+    The order of the spectrum is the one with the smallest AIC.
+    """
     n, centred = len(x), x - x.mean()
     largest = min(n - 1, int(10.0 * np.log10(n)))
     covariance = np.array([centred[: n - k] @ centred[k:] for k in range(largest + 1)]) / n
@@ -142,9 +146,9 @@ def main() -> None:
 
 
 def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., Any], protocol: str = "") -> None:
-    """Return the step size selected by the medians, and those selected by as many seeds as in the paper."""
+    """Report the step size that the medians select, and its frequency in bootstrap samples of the seeds."""
     rows = np.random.default_rng(0).integers(len(band.replicates), size=(REPEATS, PAPER_SEEDS))
-    repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # rows: the same seeds for all steps
+    repeats = best(np.median(band.replicates[rows], axis=1), axis=1)  # the rows have the same seeds for all step sizes
     shares = {step: float(np.mean(repeats == k)) for k, step in enumerate(STEP_SIZES) if (repeats == k).any()}
     text = ", ".join(f"{step:g} ({shares[step]:.0%})" for step in sorted(shares, key=lambda step: -shares[step])[:2])
     chosen = STEP_SIZES[int(best(band.median))]
@@ -152,7 +156,7 @@ def choice(experiment: Experiment, claim: str, band: Bands, best: Callable[..., 
 
 
 def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> None:
-    """Evaluate the paper's statements on its three plots."""
+    """Evaluate the paper's statements about its three plots."""
 
     def of(name: str, step: float) -> Found:
         return Found.range(values[name].replicates[:, STEP_SIZES.index(step)])
@@ -167,7 +171,7 @@ def pictures_in_numbers(experiment: Experiment, values: dict[str, Bands]) -> Non
 
 
 def plot(values: dict[str, Bands]) -> Figure:
-    """Plot both criteria against the step size, and draws of three step sizes and of an exact chain."""
+    """Plot both criteria against the step size, and the draws for three step sizes and for an exact chain."""
     fig, (top, *below) = figure(3, 2, height=9.0)
     plot_bands(values["graph"], top[0], color=COLOURS[0])
     plot_bands(values["smallest_ess"], top[1], label="rank-normalized", color=COLOURS[1])

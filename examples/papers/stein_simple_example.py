@@ -2,10 +2,10 @@
 
     python examples/papers/stein_simple_example.py [--full] [--jobs N] [-o DIR]
 
-The target is N(0, 1), and the samples are independent draws from N(0, 1) and from Student's t distribution with 10
-degrees of freedom, scaled to the same variance. The discrepancy of the Gaussian sample decreases with n. The
-discrepancy of the t sample has a positive limit. A lower bound on this limit is the mean of h = T_P g under the t
-distribution for the Stein function g(x) = sin x, which belongs to every Stein set of this target.
+The target is N(0, 1). The samples are independent draws from N(0, 1), and from Student's t distribution with 10 degrees
+of freedom, scaled to the same variance. The discrepancy of the Gaussian sample decreases with n. The discrepancy of the
+t sample has a positive limit. A lower bound on this limit is the mean of h = T_P g under the t distribution for the
+Stein function g(x) = sin x, which belongs to every Stein set of this target.
 
 The script reports the convergence rate for the Gaussian sample. The paper's rate is for one sequence, so it is compared
 with the range of the rates of single sequences. The script also reports the limit for the t sample, and how large its
@@ -49,7 +49,7 @@ def discrepancies(sample: str, seed: int, sizes: list[int]) -> np.ndarray:
 
 
 def functions(sample: str, seed: int, n: int) -> dict[str, object]:
-    """Return optimal g and h at some points, and the ratio of h in the tails to its maximum in the center."""
+    """Return the optimal g and h at some points, and the ratio of h in the tails to its maximum in the center."""
     found = sk.graph_stein_discrepancy(draws(sample, seed, n), sk.targets.Normal([0.0]), units="raw")
     order = np.argsort(found.sample.points[:, 0])
     x, g, h = found.sample.points[order, 0], found.g[order, 0], found.test_function[order]
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def plot(curves: dict, shapes: dict, lengths: tuple[int, ...]) -> Figure:
-    """Plot the discrepancy against n, and g and h of both samples at the largest n."""
+    """Plot the discrepancy against n, and the functions g and h of both samples at the largest n."""
     fig, ((top, g), (other, h)) = figure(2, 2, height=6.0)
     for color, (sample, name) in zip(COLOURS, SAMPLES.items(), strict=False):
         plot_bands(curves[sample], top, label=name, color=color)

@@ -1,7 +1,7 @@
 """Gibbs sampling of a Markov random field, with exact or approximate updates.
 
-A sweep updates the variables one after the other. Variable i becomes 1 if a uniform number u < P(x_i = 1 | x_-i), that
-is, with the N terms l of its log odds (see `MarkovField`), if
+A sweep updates the variables one after the other. Variable i becomes 1 if u < P(x_i = 1 | x_-i) for a uniform random
+number u. In terms of the N terms l of its log odds (see `MarkovField`), the condition is
 
     mean of l > mu_0 = (1 / N) log(u / (1 - u)).
 
@@ -10,19 +10,19 @@ terms, and the austerity test reads terms until it can distinguish the mean from
 u), which is incorrect because u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
 
 The terms of each variable are stored in a fixed random order. Each update reads them with a random stride, in blocks of
-1 to 32 terms in random order. A permutation of all terms would cost more than reading them.
+1 to 32 terms, where the blocks are in random order. A permutation of all terms would cost more than reading them.
 
 The field is dense, with binary variables and a potential for each triple of variables,
 
     P(x) = (1 / Z) prod over i < j < k of psi_ijk(x_i, x_j, x_k),        x in {0, 1}^D.
 
-Given all others, variable i has the log odds
+Given all the other variables, variable i has the log odds
 
     log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i) = sum over j < k of l_jk,        j, k != i,
     l_jk = log psi_ijk(1, x_j, x_k) - log psi_ijk(0, x_j, x_k),
 
-a sum of N = (D - 1)(D - 2) / 2 terms. An exact Gibbs update reads all of these terms, and an approximate update reads
-some of them.
+which are a sum of N = (D - 1)(D - 2) / 2 terms. An exact Gibbs update reads all of these terms, and an approximate
+update reads some of them.
 """
 
 from __future__ import annotations
@@ -69,41 +69,44 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
     Parameters
     ----------
     field : MarkovField
-        Field of D variables; their log odds have N terms.
+        Field of D variables, whose log odds are sums of N terms.
     test : AcceptanceTest
-        `BarkerTest` or `MetropolisTest` for exact Gibbs sampling, with equal results; `AusterityTest`;
-        `MinibatchBarkerTest`; or `ConcentrationTest` with a number as bound.
+        Acceptance test that decides each update. `BarkerTest` and `MetropolisTest` give exact Gibbs sampling, with
+        equal results. The other options are `AusterityTest`, `MinibatchBarkerTest`, and `ConcentrationTest` with a
+        number as its bound.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Number of draws per chain, and number of terms l that a chain may read, including burn-in. At least one is
-        required; if both are given, a chain ends when it reaches either.
+        Number of draws per chain, and number of terms l that a chain may read, including burn-in. At least one of them
+        is required. If both are given, a chain ends when it reaches either limit.
     burn_in, thin : int
         Number of sweeps over all D variables to discard at the beginning, and number of sweeps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D,) or (chains, D), optional
-        Initial state of all chains, or of each chain, with zeros and ones; zeros by default.
+        Initial state of all chains, or one state for each chain, consisting of zeros and ones. By default, all
+        variables start at 0.
     progress : bool
         If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
     Draws
-        The states after each sweep, of zeros and ones. The cost is the number of terms l; an exact sweep costs
-        D N = D (D - 1) (D - 2) / 2. The draws are biased if the test is not exact.
+        States after each kept sweep, which consist of zeros and ones. The cost is the number of terms l that have been
+        read. An exact sweep costs D N = D (D - 1) (D - 2) / 2. The draws are biased if the test is not exact.
 
     Raises
     ------
     UsageError
-        If an option is out of range, the budget is too small for one sweep, or the test requires a scan of all terms.
+        If an option is out of range, if the budget is too small for one sweep, or if the test requires a scan of all
+        terms.
     InputError
-        If start has values other than zero and one.
+        If `start` has values other than zero and one.
 
     Notes
     -----
-    A sweep is one compiled loop. With a user-defined test it is the same loop in Python, with some tens of microseconds
-    per update.
+    A sweep is one compiled loop. For a user-defined test, the same loop runs in Python and takes some tens of
+    microseconds per update.
 
     References
     ----------
@@ -147,7 +150,9 @@ class Sweeps:
     Parameters
     ----------
     field : MarkovField
+        Field whose variables are updated.
     test : AcceptanceTest
+        Acceptance test that decides each update.
     seeds : sequence of int
         Seeds of the chains.
     """
@@ -156,7 +161,7 @@ class Sweeps:
         from steinkit.samplers.acceptance.rules import rule_of
 
         self.field = field
-        # a test that adds noise provides the corresponding level
+        # A test that adds noise provides the corresponding level.
         level = test.level if test.needs_normal else BarkerTest().level
         self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
         self._normals = Noise(seeds, Kind.TEST, field.dim if test.needs_normal else 0, normals)
@@ -166,7 +171,7 @@ class Sweeps:
         self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
-        """Update all variables of these chains, (n, D), in place; return the number of terms read, (n,)."""
+        """Update all variables of these chains, (n, D), in place, and return the numbers of terms read, (n,)."""
         levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
         seeds = np.zeros(levels.shape)  # seeds of the reading orders, which are irrelevant if all terms are read
         if self._orders is not None:
@@ -206,9 +211,9 @@ class FieldTerms(NamedTuple):
     Attributes
     ----------
     differences : ndarray, shape (D, N, 4)
-        l_jk of variable i, at index 2 x_j + x_k.
+        Terms l_jk of each variable i. The value for x_j and x_k is at index 2 x_j + x_k.
     pairs : ndarray of uint16, shape (D, N, 2)
-        j and k.
+        Indices j and k of each term.
     """
 
     differences: Floats
@@ -222,9 +227,9 @@ class MarkovField(Brief):
     Parameters
     ----------
     log_potentials : array_like, shape (D (D - 1) (D - 2) / 6, 2, 2, 2)
-        log psi_ijk(x_i, x_j, x_k), an array for each triple i < j < k in the order of ``itertools.combinations``: that
-        is (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1). All must be finite; use a very low value for impossible
-        states.
+        Log potentials log psi_ijk(x_i, x_j, x_k), with an array for each triple i < j < k. The triples are in the order
+        of ``itertools.combinations``, that is, (0, 1, 2), (0, 1, 3), ..., (D - 3, D - 2, D - 1). All values must be
+        finite. Impossible states can be represented by very low values.
 
     Raises
     ------
@@ -259,9 +264,9 @@ class MarkovField(Brief):
         dim : int
             Number of variables D, at least 3.
         scale : float
-            Standard deviation of the log potentials; the paper's field has D = 100 and scale 0.02.
+            Standard deviation of the log potentials. The paper's field has D = 100 and a scale of 0.02.
         rng : int, numpy.random.Generator or None
-            Seed of the log potentials; None for a different field in each call.
+            Seed or generator for the log potentials. If None, each call returns a different field.
 
         Returns
         -------
@@ -271,7 +276,7 @@ class MarkovField(Brief):
         Raises
         ------
         UsageError
-            If `dim` is not an integer >= 3, or `scale` is not positive.
+            If `dim` is not an integer of at least 3, or if `scale` is not positive.
         """
         size = (_triples(whole(dim, "dim", 3)), 2, 2, 2)
         return cls(positive(scale, "scale") * np.random.default_rng(rng).standard_normal(size))
@@ -283,7 +288,7 @@ class MarkovField(Brief):
 
     @property
     def size(self) -> int:
-        """Number of terms N of a variable's log odds."""
+        """Number of terms N in the log odds of a variable."""
         return (self.dim - 1) * (self.dim - 2) // 2
 
     def log_weight(self, states: ArrayLike) -> Floats:
@@ -292,43 +297,43 @@ class MarkovField(Brief):
         Parameters
         ----------
         states : array_like, shape (n, D)
-            Zeros and ones.
+            States, which consist of zeros and ones.
 
         Returns
         -------
         ndarray, shape (n,)
-            log P(x) + log Z: the sum of the log potentials of all triples.
+            Sums of the log potentials of all triples, which equal log P(x) + log Z.
 
         Raises
         ------
         InputError
-            If states have another shape, or values other than 0 and 1.
+            If the states have another shape, or values other than 0 and 1.
         """
         i, j, k = self._triples.T
         tables, triple = self._tables, np.arange(len(self._tables))
         return np.array([tables[triple, x[i], x[j], x[k]].sum() for x in as_states(states, self.dim)])
 
     def log_odds(self, variable: int, states: ArrayLike) -> Floats:
-        """Compute the log odds of one variable given all others, from all N terms.
+        """Compute the log odds of one variable given all the others, from all N terms.
 
         Parameters
         ----------
         variable : int
-            Number i of the variable, from 0.
+            Index i of the variable, starting from 0.
         states : array_like, shape (n, D)
-            Zeros and ones; column i is ignored.
+            States, which consist of zeros and ones. Column i is ignored.
 
         Returns
         -------
         ndarray, shape (n,)
-            log P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i).
+            Log odds log [P(x_i = 1 | x_-i) / P(x_i = 0 | x_-i)] in each state.
 
         Raises
         ------
         UsageError
             If there is no such variable.
         InputError
-            If states have another shape, or values other than 0 and 1.
+            If the states have another shape, or values other than 0 and 1.
         """
         from steinkit.runtime.compilation import announced_compilation
 
@@ -341,24 +346,24 @@ class MarkovField(Brief):
         return found
 
     def conditional(self, variable: int, states: ArrayLike) -> Floats:
-        """Compute the probability that one variable is 1 given all others.
+        """Compute the probability that one variable is 1 given all the others.
 
         Parameters
         ----------
         variable : int
-            Number i of the variable, from 0.
+            Index i of the variable, starting from 0.
         states : array_like, shape (n, D)
-            Zeros and ones; column i is ignored.
+            States, which consist of zeros and ones. Column i is ignored.
 
         Returns
         -------
         ndarray, shape (n,)
-            P(x_i = 1 | x_-i).
+            Conditional probability P(x_i = 1 | x_-i) in each state.
 
         Raises
         ------
         UsageError, InputError
-            As for `log_odds`.
+            Under the same conditions as for `log_odds`.
         """
         from scipy.special import expit
 
@@ -370,12 +375,12 @@ class MarkovField(Brief):
         Returns
         -------
         ndarray, shape (2, ..., 2), D axes
-            Entry [x_1, ..., x_D] is P(x); they sum to one.
+            Probabilities of the states, where entry [x_1, ..., x_D] is P(x). The entries sum to one.
 
         Raises
         ------
         UsageError
-            If D is above 20.
+            If D exceeds 20.
         """
         D = self.dim
         if D > _LARGEST_ENUMERATED:
@@ -415,17 +420,17 @@ class MarkovField(Brief):
 
     @cached_property
     def _triples(self) -> NDArray[np.int64]:
-        """Return all i < j < k, shape (triples, 3)."""
+        """Return all triples i < j < k, shape (triples, 3)."""
         return np.array(list(combinations(range(_dim_of(np.shape(self.log_potentials)[0])), 3)))
 
 
 def as_states(states: ArrayLike, dim: int) -> States:
-    """Convert ``states`` to an array (n, dim) of zeros and ones.
+    """Convert ``states`` to an array of zeros and ones, shape (n, dim).
 
     Raises
     ------
     InputError
-        If the shape or a value is not valid.
+        If the shape is not valid, or if a value is not 0 or 1.
     """
     values = np.asarray(states)
     if values.ndim != 2 or values.shape[1] != dim:
@@ -443,7 +448,7 @@ def _triples(dim: int) -> int:
 
 
 def _dim_of(triples: int) -> int:
-    """Return the smallest number of variables, at least 3, with this number of triples."""
+    """Return the smallest number of variables, at least 3, with at least this number of triples."""
     dim: int = max(3, round((6.0 * triples) ** (1.0 / 3.0)))
     while _triples(dim) < triples:
         dim += 1

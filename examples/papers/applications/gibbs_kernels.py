@@ -2,13 +2,13 @@
 
 A test reads the N terms of a variable with a stride: position k is term (origin + stride k) mod N, with a random origin
 and a random stride that is coprime to N. Positions are read in blocks of B, where block m consists of positions B m to
-B m + B - 1. The blocks are in random order, followed by the remaining positions, which are fewer than B. With fewer
-than 256 terms, B is 1, and the order is a random permutation. With more terms, this order costs much less than a
-permutation. Because of the random stride, each test combines different terms in a block. With fixed blocks, the
-variance of minibatches would differ by about 8%.
+B m + B - 1. The blocks are read in random order, and they are followed by the remaining positions, which number fewer
+than B. With fewer than 256 terms, B is 1, and the order is a random permutation. With more terms, this order costs much
+less than a permutation. Because of the random stride, each test combines different terms in a block. With fixed blocks,
+the variance of minibatches would differ by about 8%.
 
-The mean and the variance are computed from sums of differences to the first term, so the variance of equal terms is
-exactly zero.
+The mean and the variance are computed from sums of the differences from the first term, so the variance of equal terms
+is exactly zero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _S32 = np.uint64(32)
 
 @array_kernel
 def term(differences: Floats, pairs: NDArray[np.uint16], state: NDArray[np.uint8], place: int) -> float:
-    """Compute the term at a position in the order of one variable, (N, 4), (N, 2) and (D,)."""
+    """Return the term at a position in the order of one variable, from arrays (N, 4), (N, 2) and (D,)."""
     found: float = differences[place, 2 * state[pairs[place, 0]] + state[pairs[place, 1]]]
     return found
 
@@ -56,7 +56,7 @@ def random_stride(seed: Any, size: int) -> tuple[Any, Any]:
 
 @array_kernel
 def shuffle_on(order: Integers, seed: Any, first: int, end: int) -> Any:
-    """Draw new blocks for positions first to end of an order; return the next seed."""
+    """Draw new blocks for the positions ``first`` to ``end`` of an order, and return the next seed."""
     for k in range(first, end):
         seed, further = random_below(seed, len(order) - k)
         order[k], order[k + further] = order[k + further], order[k]
@@ -81,7 +81,7 @@ def sums(
     end: int,
     shift: float,
 ) -> tuple[float, float]:
-    """Sum l - shift and its squares over the terms ``first`` to ``end`` in reading order."""
+    """Sum l - shift and its square over the terms ``first`` to ``end`` in reading order."""
     size = len(pairs)
     length = block_length(size)
     total = squares = 0.0
@@ -104,7 +104,7 @@ def sums(
 
 @array_kernel
 def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.uint8], out: Floats) -> None:
-    """Add up all terms of one variable at states (n, D) into ``out`` (n,)."""
+    """Sum all terms of one variable for states (n, D), and store the sums in ``out`` (n,)."""
     for row in range(len(states)):
         total = 0.0
         for p in range(len(pairs)):
@@ -113,7 +113,7 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
 
 
 def judged(judge: Any, stage: Stage) -> Any:
-    """Apply an acceptance test: return its decision, and the number of data that it requests."""
+    """Apply an acceptance test, and return its decision and the number of data points that it requests."""
     return judge.decide(stage)[:3]
 
 
@@ -133,32 +133,36 @@ def sweep_in_python(
     bound: float,
     read: Integers,
 ) -> None:
-    """Update all variables of each chain with an acceptance test; `sweep` is the compiled version.
+    """Update all variables of each chain with an acceptance test.
+
+    The function `sweep` is the compiled version.
 
     Parameters
     ----------
     terms : FieldTerms
+        Terms of the log odds of all variables.
     states : ndarray of uint8, shape (n, D)
-        States, changed in place.
+        States of the chains, which are changed in place.
     levels : ndarray, shape (n, D)
-        log(u / (1 - u)) of each update.
+        Level log(u / (1 - u)) of each update.
     normals : ndarray, shape (n, D) or (n, 0)
         Standard normal variates for the updates, if the test requires them.
     seeds : ndarray of uint64, shape (n, D)
         Seeds of the reading order of each update.
-    judge : AcceptanceTest, or Rule where compiled
+    judge : AcceptanceTest or Rule
+        Acceptance test that decides each update. The compiled version requires a Rule.
     batch : int
-        Number of terms of the first stage.
+        Number of terms read in the first stage.
     bound : float
-        Bound of all |l|, if the test requires it.
+        Upper bound on all |l|, if the test requires it.
     read : ndarray of int, shape (n,)
-        Terms read by all updates of each chain.
+        Number of terms read by all updates of each chain. The numbers are stored in place.
     """
     size = terms.pairs.shape[1]
     length = block_length(size)
     order = np.empty(size // length, dtype=np.int64)
     read[:] = 0
-    for i in range(states.shape[1]):  # the terms of a variable stay in the processor's cache for all chains
+    for i in range(states.shape[1]):  # the terms of a variable remain in the processor's cache for all chains
         differences, pairs = terms.differences[i], terms.pairs[i]
         for chain in range(len(states)):
             state, normal = states[chain], normals[chain, i] if normals.shape[1] else 0.0
@@ -169,7 +173,7 @@ def sweep_in_python(
             count, end, number, total, squares = 0, batch, 0, 0.0, 0.0
             decided = accepted = False
             while not decided:
-                if end < size:  # otherwise all terms are read, in any order
+                if end < size:  # otherwise, all terms are read, and their order is irrelevant
                     needed = min((end - 1) // length + 1, len(order))
                     seed = shuffle_on(order, np.uint64(seed), shuffled, needed)
                     shuffled = needed

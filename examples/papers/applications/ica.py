@@ -1,32 +1,35 @@
-"""Independent component analysis: the unmixing matrix of whitened data.
+"""Independent component analysis by sampling the unmixing matrix of whitened data.
 
-Data x = A z mix D independent sources z. After whitening, to mean 0 and unit covariance, the matrix W with z = W x
-is orthogonal up to the sampling error of the covariance. With its rows w_j,
+The data x = A z are mixtures of D independent sources z. After the data have been whitened to mean 0 and unit
+covariance, the matrix W with z = W x is orthogonal up to the sampling error of the covariance. In terms of its rows
+w_j, the likelihood is
 
-    p(x | W) = |det W| prod_j [4 cosh^2(w_j'x / 2)]^-1,        |det W| = 1,
+    p(x | W) = |det W| prod_j [4 cosh^2(w_j'x / 2)]^-1,        |det W| = 1.
 
-and the prior is uniform on the orthogonal matrices, in Haar's measure, and zero elsewhere. The logistic density in the
-product is suitable for sources with heavier tails than the normal distribution. The data do not determine the order and
-the signs of the rows of W. At most one source may be normal. For several normal sources, only their span is determined.
+The prior is uniform on the orthogonal matrices with respect to the Haar measure, and zero elsewhere. The logistic
+density in the product is suitable for sources with heavier tails than those of the normal distribution. The data do not
+determine the order and the signs of the rows of W. At most one source may be normal. For several normal sources, only
+their span is determined.
 
-Chains are random walks on the orthogonal matrices, the square case of the Stiefel manifold:
+The chains are random walks on the orthogonal matrices, which are the square case of the Stiefel manifold:
 
     W' = Q W,        Q = (I - A/2)^-1 (I + A/2),        A = -A',   a_ij = scale xi_ij above the diagonal
 
-Cayley's transform makes Q orthogonal, and maps -A to Q'. A and -A have the same distribution, so Q and Q^-1 have the
-same distribution, too. The density of W' given W, in Haar's measure, is a function f of W' W^-1 with f(Q) = f(Q^-1).
-The walk is symmetric,
+The Cayley transform makes Q orthogonal, and maps -A to Q'. Because A and -A have the same distribution, Q and Q^-1 also
+have the same distribution. The density of W' given W with respect to the Haar measure is a function f of W' W^-1 with
+f(Q) = f(Q^-1). The walk is therefore symmetric,
 
     q(W' | W) = f(W' W^-1) = f(W W'^-1) = q(W | W'),
 
-and Metropolis-Hastings with this proposal satisfies detailed balance for any density in that measure, without a
-proposal ratio. Q is a rotation by an angle of about `scale` in each plane, so that the walk preserves the sign of det
-W. If the density does not depend on the signs of the rows of W, as in independent component analysis, one half of the
-group suffices.
+and Metropolis-Hastings with this proposal satisfies detailed balance for any density with respect to that measure,
+without a proposal ratio. The matrix Q is a rotation by an angle of about `scale` in each plane, so the walk preserves
+the sign of det W. If the density does not depend on the signs of the rows of W, as in independent component analysis,
+one half of the group suffices.
 
-Rounding errors slowly move products of orthogonal matrices away from the manifold. Each W' is corrected by one step of
-the Newton-Schulz iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, which reduces a small distance e
-to about e^2. The remaining error is the rounding error of one step, for chains of any length.
+Rounding errors slowly move products of orthogonal matrices away from the manifold. Each proposal is corrected by one
+step of the Newton-Schulz iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, where W is the proposal
+and W' is its transpose. This step reduces a small distance e to about e^2. The remaining error is the rounding error of
+one step, regardless of the length of the chain.
 """
 
 from __future__ import annotations
@@ -54,32 +57,38 @@ _ORTHOGONAL = 1e-8
 # Smallest eigenvalue of the covariance matrix of the data, relative to the largest one, for which whitening is
 # possible.
 _RANK = 1e-12
-# Number of factors, each at most 2, that are multiplied before a logarithm is taken. Their product does not overflow.
+# Number of factors that are multiplied before a logarithm is taken. Each factor is at most 2, so their product does not
+# overflow.
 _FACTORS = 500
 
 
 class IndependentComponents(Posterior):
-    """Posterior of the orthogonal unmixing matrix W of whitened data; a point is W by rows.
+    """Posterior of the orthogonal unmixing matrix W of whitened data.
+
+    A point contains the entries of W, row by row.
 
     Parameters
     ----------
     data : array_like, shape (N, D)
-        One row per data point, with mean 0 and unit covariance, as computed by `from_mixtures`.
+        Data with one row per data point, with mean 0 and unit covariance, as computed by `from_mixtures`.
 
     Attributes
     ----------
     centre : ndarray, shape (D,)
-        Mean of the mixtures; zeros if whitened data were given.
+        Mean of the mixtures, or zeros if whitened data were given.
     whitening : ndarray, shape (D, D)
-        The data points are whitening @ (mixture - centre); the identity if whitened data were given.
+        Matrix that converts mixtures to data points, whitening @ (mixture - centre). It is the identity if whitened
+        data were given.
 
     Raises
     ------
     UsageError
         If the data are not an (N, D) array of finite numbers with D >= 2.
 
-    Notes ----- The support is a manifold, and there is no density on R^(D^2): samplers for that space and Stein
-    discrepancies are not applicable. `orthogonal_mh` draws from it.
+    Notes
+    -----
+    The support is a manifold, and there is no density on R^(D^2). Therefore, samplers for that space and Stein
+    discrepancies are not applicable. The function `orthogonal_mh` draws from this posterior.
 
     References
     ----------
@@ -115,21 +124,21 @@ class IndependentComponents(Posterior):
         Parameters
         ----------
         mixtures : array_like, shape (N, D)
-            One row per data point.
+            Mixtures with one row per data point.
 
         Returns
         -------
         IndependentComponents
-            Posterior for the whitened mixtures, with `centre` and `whitening`.
+            Posterior for the whitened mixtures, with the attributes `centre` and `whitening`.
 
         Raises
         ------
         InputError
-            If their covariance is singular.
+            If the covariance of the mixtures is singular.
         """
         x = _as_rows(mixtures)
         centre = x.mean(axis=0)
-        scale = float(np.abs(x - centre).max()) or 1.0  # squares of very large or small numbers overflow or underflow
+        scale = float(np.abs(x - centre).max()) or 1.0  # avoids overflow and underflow of squares
         x = (x - centre) / scale
         values, vectors = np.linalg.eigh(x.T @ x / len(x))
         if values[0] <= _RANK * values[-1]:
@@ -149,17 +158,17 @@ class IndependentComponents(Posterior):
         Parameters
         ----------
         points : array_like, shape (..., D^2)
-            Matrices W, row after row, such as the points of `Draws`.
+            Entries of the matrices W, row by row, such as the points of `Draws`.
 
         Returns
         -------
         ndarray, shape (..., D, D)
-            Each matrix maps a centered mixture to D sources with variance 1.
+            Unmixing matrices. Each matrix maps a centered mixture to D sources with variance 1.
 
         Raises
         ------
         UsageError
-            If the last axis of points has not D^2 entries.
+            If the last axis of `points` does not have D^2 entries.
         """
         W = np.asarray(points, dtype=np.float64)
         if W.ndim < 1 or W.shape[-1] != self.sources**2:
@@ -182,7 +191,7 @@ class IndependentComponents(Posterior):
 
     @staticmethod
     def _grad_log_likelihood(theta: Floats, data: Floats) -> Floats:
-        """Compute the gradient in R^(D^2); Langevin steps require its tangential component."""
+        """Compute the gradient in R^(D^2). Langevin steps would require its tangential component."""
         return np.asarray((-np.tanh(0.5 * (data @ _as_matrices(theta).T)).T @ data).ravel(), dtype=np.float64)
 
     def _score_over_data(self, points: Floats) -> NoReturn:
@@ -190,11 +199,11 @@ class IndependentComponents(Posterior):
 
 
 def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Compute the Amari distance of unmixing matrices, up to order, signs and scales of the rows.
+    """Compute the Amari distance of unmixing matrices from a given matrix.
 
-    With P = first second^-1,
+    The distance does not depend on the order, the signs and the scales of the rows. With P = first second^-1, it is
 
-        1 / (2 D (D - 1)) { sum_i [sum_j |p_ij| / max_j |p_ij| - 1] + sum_j [sum_i |p_ij| / max_i |p_ij| - 1] }
+        1 / (2 D (D - 1)) { sum_i [sum_j |p_ij| / max_j |p_ij| - 1] + sum_j [sum_i |p_ij| / max_i |p_ij| - 1] }.
 
     Parameters
     ----------
@@ -206,15 +215,15 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (...)
-        Distance in [0, 1]: 0 if P is a scaled permutation, 1 if all its entries have equal magnitude. It is not a
-        metric. Other authors omit the first factor, or divide only by 2 D.
+        Distances in [0, 1]. The distance is 0 if P is a scaled permutation, and 1 if all the entries of P have equal
+        magnitude. It is not a metric. Other authors omit the first factor, or divide only by 2 D.
 
     Raises
     ------
     UsageError
-        If shapes disagree, or D is below 2.
+        If the shapes disagree, or if D is less than 2.
     InputError
-        If ``second`` is singular, or a matrix has a row or, times second^-1, a column of zeros.
+        If ``second`` is singular, or if a row or a column of P consists of zeros for one of the matrices.
 
     References
     ----------
@@ -237,9 +246,10 @@ def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
 
 
 def _log_densities(sources: Floats) -> Floats:
-    """Compute minus the sum over sources of 2 log(2 cosh(z / 2)), (..., D, b) -> (..., b).
+    """Compute minus the sum of 2 log(2 cosh(z / 2)) over the sources, (..., D, b) -> (..., b).
 
-    2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)); one logarithm is computed for a product of many such factors.
+    By the identity 2 log(2 cosh(z / 2)) = |z| + 2 log(1 + exp(-|z|)), a single logarithm can be computed for the
+    product of many factors 1 + exp(-|z|).
     """
     sizes = np.abs(sources)
     factors = np.exp(-sizes)
@@ -254,7 +264,7 @@ def _log_densities(sources: Floats) -> Floats:
 
 
 def _as_matrices(points: Floats) -> Floats:
-    """Reshape (..., D^2) -> (..., D, D)."""
+    """Reshape points (..., D^2) to matrices (..., D, D)."""
     D = math.isqrt(points.shape[-1])
     return points.reshape(*points.shape[:-1], D, D)
 
@@ -280,39 +290,41 @@ def orthogonal_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior of an orthogonal matrix W, row after row, with a prior in Haar's measure, such as
-        `IndependentComponents`.
+        Posterior of an orthogonal matrix W, whose entries are stored row by row. The prior is a density with respect to
+        the Haar measure, as in `IndependentComponents`.
     proposal_scale : float
         Standard deviation, in radians, of the rotation in each plane.
     test : AcceptanceTest, optional
-        `MetropolisTest()` by default, which is exact and reads all data. `AusterityTest` reads a part of the data.
+        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads a part
+        of the data.
     temperature : float
-        T, divisor of the log likelihood.
+        Temperature T, by which the log likelihood is divided.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Number of draws per chain, and number of likelihood evaluations of a chain, including burn-in. At least one is
-        required; if both are given, a chain ends when it reaches either.
+        Number of draws per chain, and number of likelihood evaluations per chain, including burn-in. At least one of
+        them is required. If both are given, a chain ends when it reaches either limit.
     burn_in, thin : int
         Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D^2,) or (chains, D^2), optional
-        Initial orthogonal matrices; the identity by default. The chain preserves the sign of the determinant.
+        Initial orthogonal matrix of all chains, or one matrix for each chain. The default is the identity. A chain
+        preserves the sign of the determinant.
     progress : bool
         If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
     Draws
-        Points of D^2 coordinates, orthogonal to rounding.
+        Points with D^2 coordinates, which are orthogonal matrices up to rounding errors.
 
     Raises
     ------
     UsageError
-        If an option is out of range, the dimension is not a square, or the budget is too small for one step.
+        If an option is out of range, if the dimension is not a square, or if the budget is too small for one step.
     InputError
-        If start is not orthogonal, or a function of the posterior returns a wrong shape or NaN.
+        If `start` is not orthogonal, or if a function of the posterior returns NaN or an array of the wrong shape.
 
     References
     ----------
@@ -330,7 +342,9 @@ def orthogonal_mh(
 
 @dataclass(frozen=True)
 class StiefelWalk(Proposal):
-    """Symmetric random walk on the orthogonal matrices; a state is W by rows.
+    """Symmetric random walk on the orthogonal matrices.
+
+    A state contains the entries of W, row by row.
 
     Parameters
     ----------
@@ -349,17 +363,17 @@ class StiefelWalk(Proposal):
         positive(self.proposal_scale, "proposal_scale")
 
     def noise_width(self, dim: int) -> int:
-        """Draw one number for each of the D (D - 1) / 2 planes.
+        """Return the number of random numbers per move, one for each of the D (D - 1) / 2 planes.
 
         Parameters
         ----------
         dim : int
-            Number of coordinates, D^2.
+            Number of coordinates D^2.
 
         Returns
         -------
         int
-            D (D - 1) / 2.
+            Number of planes, D (D - 1) / 2.
 
         Raises
         ------
@@ -370,23 +384,24 @@ class StiefelWalk(Proposal):
         return D * (D - 1) // 2
 
     def propose(self, states: Floats, noise: Floats, gradient: Gradient | None) -> tuple[Floats, Floats]:
-        """Propose Q W, on the manifold; the log proposal ratio is zero.
+        """Propose the matrix Q W, which lies on the manifold.
 
         Parameters
         ----------
         states : ndarray, shape (n, D^2)
-            Orthogonal matrices W, row after row.
+            Orthogonal matrices W, stored row by row.
         noise : ndarray, shape (n, D (D - 1) / 2)
-            Standard normal numbers: times the scale, the entries of A above its diagonal.
+            Standard normal numbers. Multiplied by the scale, they are the entries of A above its diagonal.
         gradient : None
-            Not needed.
+            Unused argument of the interface.
 
         Returns
         -------
         proposals : ndarray, shape (n, D^2)
-            Matrices Q W, orthogonal to rounding.
+            Matrices Q W, which are orthogonal up to rounding errors.
         log_ratio : ndarray, shape (n,)
-            Zeros: the walk is symmetric in Haar's measure.
+            Log ratios of the proposal densities, which are zero because the walk is symmetric with respect to the Haar
+            measure.
         """
         D = _side(states.shape[1])
         W = states.reshape(-1, D, D)

@@ -5,22 +5,23 @@ theta_t (see below). Far from the solution, an approximate step is sufficient. L
 n of the N data points, drawn without replacement. This step is used if the probability that it points more than 90
 degrees away from d_N is small:
 
-    repeat    A_n, g_n <- normal equations at theta_t of the n data;   d_n = A_n^-1 g_n
+    repeat    A_n, g_n <- normal equations of the n data points at theta_t;   d_n = A_n^-1 g_n
               if n = N or delta(d_n) < epsilon:  theta_{t+1} = theta_t + s d_n;  next t
               n <- min(N, max(n + first batch, growth n))
 
-At n = N the step is that of IRLS on all data. The fraction s is 1, or less for a logistic regression if the loss of the
-n data would increase (see below). The batch also grows if the step leads to coefficients that separate the classes of
-the n data points, which is common for small batches. Such data do not determine the size of the coefficients, which
-would diverge.
+At n = N, the step is that of IRLS on all the data. The fraction s is 1, except that it is smaller for a logistic
+regression if a full step would increase the loss of the n data points (see below). The batch also grows if the step
+leads to coefficients that separate the classes of the n data points, which is common for small batches. Such data do
+not determine the size of the coefficients, which would diverge.
 
 In the paper, each iteration starts with a small batch of new data. Then theta_t contains the noise of the last batch,
 which is as large as the noise of the next batch. In six or more dimensions, the step that removes the old noise and
 adds the new noise passes the test repeatedly, without progress. In this implementation, the next iteration continues
 with the data of the last one. When theta_t fits these data, no further step passes, and the batch grows.
 
-**Losses** lead to least squares. At coefficients theta, IRLS solves min_u sum_i (b_i - a_i'u)^2. Written for the step
-d = u - theta, whose least squares have the same rows a_i and the working residuals rho_i = b_i - a_i'theta:
+**Losses.** IRLS replaces the loss by a sum of squares. At the coefficients theta, it solves min_u sum_i (b_i -
+a_i'u)^2. The equivalent problem for the step d = u - theta has the same rows a_i and the working residuals rho_i = b_i
+- a_i'theta. The two losses have these weights, rows and residuals:
 
     least absolute deviations    min sum_i |r_i|,  r_i = y_i - x_i'theta
         w_i = 1 / sqrt(max(|r_i|, c)),  a_i = w_i x_i,  b_i = w_i y_i,  so  rho_i = w_i r_i
@@ -32,17 +33,17 @@ Without the lower limit c, a data point that is fitted exactly would have infini
 minimizes Huber's function, which, up to constants, is quadratic in r_i for |r_i| < c and linear in |r_i| otherwise.
 
 Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. The steps of
-logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore a fraction s =
-1, 1/2, 1/4, ... of a step d is taken, the first for which the loss of the data of this step, f(s) at theta + s d,
-satisfies
+logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore, only a fraction
+s of the step d is taken. Let f(s) be the loss of the data of this step at theta + s d. The fraction is the first of 1,
+1/2, 1/4, ... that satisfies
 
-    f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1,  which implies it:
+    f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1.
 
-along d the third derivative is at most max_i |x_i'd| times the second, and f decreases by at least 0.28 s |f'(0)| (Bach
-2010, proposition 1).
+The second condition implies the first: along d, the third derivative is at most max_i |x_i'd| times the second
+derivative, so f decreases by at least 0.28 s |f'(0)| (Bach 2010, proposition 1).
 
-**The 90-degree test** requires the covariance of the solution. For n of N data, drawn without replacement, with rows
-a_i and working residuals rho_i,
+**The 90-degree test** requires the covariance of the solution. For n of the N data points, drawn without replacement,
+with rows a_i and working residuals rho_i,
 
     A_n = sum_i a_i a_i',  g_n = sum_i a_i rho_i,  d_n = A_n^-1 g_n,  zeta_i = rho_i - a_i'd_n,  e_n = sum_i zeta_i^2,
 
@@ -59,11 +60,11 @@ The step points more than 90 degrees away from d_N with probability
     delta = P(<d_n, d_N> < 0) = Phi(-mu / sigma),    mu = |d_N|,    sigma^2 = d_N' Sigma d_N / |d_N|^2.
 
 (Equation 4 of the paper integrates over >= 0; its equation 6 agrees with this formula.) Both mu and sigma are estimated
-by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma, so noise appears as a long step, almost always in many
-dimensions. The two forms are
+by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma, so noise can appear to be a long step. In many
+dimensions, this happens almost always. The two estimates of mu are given by
 
-    mu^2 = |d_n|^2                           the paper's form,
-    mu^2 = max(|d_n|^2 - tr Sigma, 0)        debiased.
+    mu^2 = |d_n|^2                           (the paper's form),
+    mu^2 = max(|d_n|^2 - tr Sigma, 0)        (the debiased form).
 
 References
 ----------
@@ -92,7 +93,9 @@ from steinkit.sample import Floats, Integers
 _LEAST_VARIANCE = 1e-8
 # Smallest decrease of the loss, relative to its linear prediction.
 _SUFFICIENT_FALL = 1e-4
-# Distance from the hyperplane between the classes that counts as zero, relative to the largest distance.
+# Largest distance from the hyperplane between the classes that counts as zero, relative to the largest distance of a
+# data point. The same factor, times the largest covariance, is the magnitude up to which a negative variance is
+# regarded as a rounding error.
 _ROUNDING = 1e-12
 # Magnitude beyond which sums of squares overflow.
 _LARGEST = 1e100
@@ -104,12 +107,12 @@ class WorkingRows(NamedTuple):
     Attributes
     ----------
     rows : ndarray, shape (n, D)
-        a_i.
+        Rows a_i.
     residuals : ndarray, shape (n,)
-        rho_i.
+        Working residuals rho_i.
     separated : bool
-        True if theta separates the classes of the batch, with data points on the hyperplane allowed; False without
-        classes.
+        True if theta separates the classes of the batch, where data points may lie on the hyperplane. It is False if
+        the loss has no classes.
     """
 
     rows: Floats
@@ -125,8 +128,8 @@ class Advance(NamedTuple):
     share : float
         Fraction of the step to take, in (0, 1].
     separated : bool
-        True if the new coefficients separate the classes of the batch, with data points on the hyperplane allowed. Such
-        a batch does not determine their size.
+        True if the new coefficients separate the classes of the batch, where data points may lie on the hyperplane.
+        Such a batch does not determine the size of the coefficients.
     """
 
     share: float
@@ -140,13 +143,13 @@ class Loss:
     Attributes
     ----------
     responses : ndarray, shape (N,)
-        y as given, or 0 and 1.
+        Responses y as given, or converted to 0 and 1 for logistic regression.
     working_rows : callable, (D,), (n, D), (n,) -> WorkingRows
-        Rows at theta of a batch of features and responses.
+        Function that computes the rows of a batch of features and responses at theta.
     mean : callable, (D,), (n, D), (n,) -> float
-        Mean of the loss over a batch.
+        Function that computes the mean loss of a batch at theta.
     advance : callable, (D,), (D,), (n, D), (n,) -> Advance
-        Fraction of the step from theta, for a step of this batch.
+        Function that determines the fraction to take of the step that a batch proposes at theta.
     """
 
     responses: Floats
@@ -161,10 +164,12 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
     Parameters
     ----------
     name : str
-        "lad" or "logistic".
+        Name of the loss, "lad" for least absolute deviations or "logistic" for logistic regression.
     responses : ndarray, shape (N,)
+        Responses of the data points.
     smallest_residual : float
-        Lower limit c of least absolute deviations, in mean absolute deviations of the responses about their median.
+        Lower limit c of the residuals of least absolute deviations, in units of the mean absolute deviation of the
+        responses from their median.
 
     Raises
     ------
@@ -235,12 +240,12 @@ def _advance_logistic(theta: Floats, step: Floats, X: Floats, y: Floats) -> Adva
 
 
 def _margins(eta: Floats, y: Floats) -> Floats:
-    """Compute the margins x_i'theta, positive if a data point is classified correctly."""
+    """Compute the margins, which are positive for correctly classified data points."""
     return np.where(y > 0.0, eta, -eta)
 
 
 def _separates(theta: Floats, margins: Floats) -> bool:
-    """Return True if theta separates the classes, by these margins."""
+    """Return True if theta, which gives these margins, separates the classes."""
     return bool(theta.any() and (margins >= -_ROUNDING * np.abs(margins).max()).all())
 
 
@@ -256,7 +261,8 @@ def regression_data(features: ArrayLike, responses: ArrayLike) -> tuple[Floats, 
     Raises
     ------
     InputError
-        If they are not numbers, shapes disagree, a value is not finite, or there are no more data than coefficients.
+        If the values are not numbers, if the shapes disagree, if a value is not finite, or if the number of data
+        points does not exceed the number of coefficients.
     """
     X, y = as_reals(features, "X"), as_reals(responses, "y")
     if X.ndim != 2 or X.shape[1] == 0:
@@ -274,12 +280,12 @@ def regression_data(features: ArrayLike, responses: ArrayLike) -> tuple[Floats, 
 
 
 def start_vector(start: ArrayLike | None, dim: int) -> Floats:
-    """Return the initial coefficients, shape (D,): as given, or zeros.
+    """Return the given initial coefficients, shape (D,), or zeros if none are given.
 
     Raises
     ------
     InputError
-        If the shape is not (D,), or a value is not finite.
+        If the shape is not (D,), or if a value is not finite.
     """
     theta = np.zeros(dim) if start is None else as_reals(start, "start").copy()
     if theta.shape != (dim,):
@@ -294,7 +300,7 @@ def as_reals(values: ArrayLike, name: str) -> Floats:
     Raises
     ------
     InputError
-        If they are not real numbers.
+        If the values are not real numbers.
     """
     try:
         if np.iscomplexobj(values):
@@ -305,7 +311,7 @@ def as_reals(values: ArrayLike, name: str) -> Floats:
 
 
 def _require_finite(values: Floats, name: str) -> None:
-    allowed = np.abs(values) <= _LARGEST  # false for NaN
+    allowed = np.abs(values) <= _LARGEST  # this is false for NaN
     if not allowed.all():
         first = tuple(np.argwhere(~allowed)[0])
         place = ", ".join(f"{axis} {number}" for axis, number in zip(("row", "column"), first, strict=False))
@@ -315,21 +321,20 @@ def _require_finite(values: Floats, name: str) -> None:
         )
 
 
-# Columns are treated as linearly dependent if an eigenvalue of the Gram matrix of normalized columns is below this
-# number of rounding errors per column.
+# Columns are treated as linearly dependent if an eigenvalue of the Gram matrix of the normalized columns is at most
+# this number of rounding errors per column.
 _ROUNDING_ERRORS = 64.0
-# Fraction of the largest covariance below which a negative variance is a rounding error.
 
 
 class NormalEquations:
-    """Normal equations of a batch, which grows by `add`.
+    """Normal equations of a batch, to which `add` adds data.
 
     Parameters
     ----------
     size : int
-        N, the number of all data.
+        Total number of data points N.
     dim : int
-        D.
+        Number of coefficients D.
     """
 
     def __init__(self, size: int, dim: int) -> None:
@@ -349,7 +354,7 @@ class NormalEquations:
         self.separated &= block.separated
 
     def solve(self) -> tuple[Floats, Floats] | None:
-        """Return the step d_n and A_n^-1; None if the columns of this batch are dependent."""
+        """Return the step d_n and A_n^-1, or None if the columns of this batch are linearly dependent."""
         scale, values, vectors = self._spectrum()
         if values[0] <= _ROUNDING_ERRORS * len(values) * np.finfo(np.float64).eps:
             return None
@@ -357,13 +362,13 @@ class NormalEquations:
         return roots @ (roots.T @ self._gradient), roots @ roots.T
 
     def covariance(self, step: Floats, inverse: Floats) -> Floats:
-        """Return Sigma."""
+        """Return the covariance Sigma of the step."""
         n, N, D = self.seen, self.size, len(step)
         correction = (1.0 - (n - 1.0) / (N - 1.0)) / (n - D)
         return np.asarray(inverse * (max(self._squares - float(step @ self._gradient), 0.0) * correction))
 
     def dependence(self) -> InputError:
-        """Return an error with the names of the dependent columns, if `solve` failed."""
+        """Return an error that lists the linearly dependent columns, for use after `solve` has failed."""
         part = np.abs(self._spectrum()[2][:, 0])
         columns = ", ".join(str(j) for j in np.flatnonzero(part > 1e-3 * part.max()))
         return InputError(
@@ -372,7 +377,7 @@ class NormalEquations:
         )
 
     def _spectrum(self) -> tuple[Floats, Floats, Floats]:
-        """Return the norms of the columns, and the eigendecomposition of the Gram matrix of normalized columns."""
+        """Return the norms of the columns and the eigendecomposition of the Gram matrix of the normalized columns."""
         lengths = np.sqrt(np.diag(self._gram))
         scale = np.where(lengths > 0.0, lengths, 1.0)
         values, vectors = np.linalg.eigh(self._gram / np.outer(scale, scale))
@@ -380,29 +385,29 @@ class NormalEquations:
 
 
 def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debias: bool = True) -> float:
-    """Estimate the probability that the steps of a batch and of all data differ by more than 90 degrees.
+    """Estimate the probability that a step is more than 90 degrees away from the step for all the data.
 
     Parameters
     ----------
     step : array_like, shape (D,)
         Step d_n that the batch proposes.
     covariance : array_like, shape (D, D)
-        Sigma, of d_n about d_N.
+        Covariance matrix Sigma of d_n about the step d_N for all the data.
     debias : bool
-        If True, subtract tr Sigma from |d_n|^2, down to 0.
+        If True, |d_n|^2 is replaced by max(|d_n|^2 - tr Sigma, 0).
 
     Returns
     -------
     float
-        delta, in [0, 1/2]; 1/2 if the debiased step is zero. It is an estimate: if the true step is short, noise makes
-        it small by chance. Among steps that consist only of isotropic noise, 86% pass delta < 0.01 in ten dimensions
-        with the paper's form, and 12% with the debiased form. In fifty dimensions, nearly all pass with the paper's
-        form, and 28% with the debiased form.
+        Estimated probability delta, in [0, 1/2]. It is 1/2 if the debiased length of the step is zero. If the true
+        step is short, noise can make the estimate small by chance. Among steps in ten dimensions that consist only of
+        isotropic noise, 86% satisfy delta < 0.01 with the paper's form, and 12% with the debiased form. In fifty
+        dimensions, nearly all such steps satisfy it with the paper's form, and 28% with the debiased form.
 
     Raises
     ------
     InputError
-        If shapes disagree, a value is not finite, or the covariance gives the step a negative variance.
+        If the shapes disagree, if a value is not finite, or if the covariance gives the step a negative variance.
 
     References
     ----------
@@ -418,7 +423,7 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     scale = float(np.abs(d).max(initial=0.0))
     if scale == 0.0:
         return 0.5
-    length = scale * float(np.linalg.norm(d / scale))  # avoids overflow of squares
+    length = scale * float(np.linalg.norm(d / scale))  # the division avoids an overflow of the squares
     direction = d / length
     sigma_squared = float(direction @ Sigma @ direction)
     if sigma_squared < -_ROUNDING * float(np.abs(Sigma).max()):
@@ -429,13 +434,13 @@ def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debia
     return float(ndtr(-length * math.sqrt(left / sigma_squared))) if sigma_squared > 0.0 else 0.0
 
 
-# Number of rows weighted at a time, which limits the memory of a step on all data.
+# Number of rows that are weighted at a time, which limits the memory that a step on all the data requires.
 _BLOCK = 65536
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IRLSResult(Brief):
-    """Path of IRLS, and the data read.
+    """Result of IRLS, with its path and the number of data points read.
 
     Attributes
     ----------
@@ -444,16 +449,17 @@ class IRLSResult(Brief):
     path : ndarray, shape (T, D)
         Coefficients after each of T iterations.
     batch_sizes : ndarray, shape (T,)
-        Number of data points n used for the step of each iteration.
+        Number of data points n that are used for the step of each iteration.
     wrong_direction : ndarray, shape (T,)
-        Estimated delta of each step; 0 for steps on all data.
+        Estimated delta of each step. It is 0 for steps on all the data.
     data_passes : ndarray, shape (T,)
-        Data read so far, in multiples of N. A data point counts once per iteration.
+        Cumulative number of data points read, in multiples of N. A data point counts once per iteration.
     seconds : ndarray, shape (T,)
-        Time used so far.
+        Time elapsed since the start.
     converged : bool
-        True if the last step, on all data, was shorter than tolerance times the coefficients. The distance to the
-        minimum can be larger: if each step is q times the previous one, it is q / (1 - q) steps.
+        True if the last step used all the data and was at most `tolerance` times as long as the coefficient vector.
+        The distance to the minimum can be larger: if each step is q times as long as the previous one, the distance is
+        q / (1 - q) times the length of the last step.
     warnings : tuple of str
         Warnings about the result.
     """
@@ -490,64 +496,71 @@ def sequential_irls(
     Parameters
     ----------
     X : array_like, shape (N, D)
-        Features; include a column of ones for an intercept.
+        Features. A model with an intercept requires a column of ones.
     y : array_like, shape (N,)
-        Responses; two values, 0 and 1 or -1 and +1, for logistic regression.
+        Responses. For logistic regression, they must have two values, either 0 and 1 or -1 and +1.
     loss : str
-        "lad" or "logistic".
+        Loss, "lad" for least absolute deviations or "logistic" for logistic regression.
     epsilon : float
-        Largest probability, in [0, 1/2], of an error of more than 90 degrees for a step at *one* stage. With 0 all data
-        are read in each iteration.
+        Largest probability, in [0, 1/2], of an error of more than 90 degrees for a step at *one* stage. If 0, all the
+        data are read in each iteration.
     debias : bool
-        If True, delta is debiased: see `wrong_direction_probability`. False is the paper's form.
+        If True, the debiased form of delta is used (see `wrong_direction_probability`). If False, the paper's form is
+        used.
     carry : str
-        Initial batch of an iteration: "data", the data of the last batch; "size", the same number of new data points;
-        or "nothing", batch_size new data points, as in the paper. The last two can fail to converge.
+        Initial batch of an iteration. If "data", the batch consists of the data points of the last batch. If "size",
+        it consists of the same number of new data points. If "nothing", it consists of `batch_size` new data points,
+        as in the paper. With "size" and "nothing", the iteration can fail to converge.
     batch_size : int, optional
-        Size of the first batch, more than D, and smallest increase; by default N / 1000, but at least 10 D.
+        Size of the first batch, which must exceed D. It is also the smallest increase of a batch. The default is the
+        larger of N / 1000 and 10 D.
     growth : float
         Smallest factor by which a batch grows, at least 1.
     smallest_residual : float
-        Lower limit c of the residuals of least absolute deviations, in mean absolute deviations of y about its median.
-        The number of iterations increases about proportionally to -log c.
+        Lower limit c of the residuals of least absolute deviations, in units of the mean absolute deviation of y from
+        its median. The number of iterations is approximately proportional to -log c.
     tolerance : float
-        Stop after a step on all the data whose length is at most this times that of the coefficients.
+        Largest length of a step, relative to the length of the coefficient vector, at which the iteration stops. The
+        step must use all the data.
     max_iterations : int
         Maximum number of steps.
     max_passes : float, optional
-        No iteration starts after max_passes N data points have been read.
+        Number of passes over the data after which no further iteration starts.
     start : array_like, shape (D,), optional
-        Initial coefficients; zeros by default.
+        Initial coefficients. They are zeros by default.
     rng : int, numpy.random.Generator or None
-        Seed of the order of the data.
+        Seed or generator for the random order of the data.
 
     Returns
     -------
     IRLSResult
-        The coefficients, their convergence, and the path.
+        Coefficients, their convergence, and the path of the iteration.
 
     Raises
     ------
     UsageError
         If an option is out of range.
     InputError
-        If values are not finite, shapes disagree, the columns of X are linearly dependent, or a hyperplane through the
-        origin separates the classes of a logistic regression, for which the coefficients diverge; or if the
-        final loss exceeds that of the start.
+        If a value is not finite, if the shapes disagree, if the columns of X are linearly dependent, if a hyperplane
+        through the origin separates the classes of a logistic regression, so that the coefficients diverge, or if the
+        final loss exceeds the initial loss.
 
     Notes
     -----
     IRLS for logistic regression is Newton's method. Steps that would increase the loss of their data are halved until
-    it decreases. On all data it therefore converges from any start.
+    the loss decreases. With all the data, the iteration therefore converges from any start.
 
-    The test of directions uses the scalar product of coefficients, which depends on the units of the columns of X:
-    standardize them.
+    The test of the direction uses the scalar product of coefficient vectors, which depends on the units of the columns
+    of X. The columns should therefore be standardized.
 
-    Near the minimum steps are shorter than their noise, and every batch grows to all data: the last digits have the
-    same cost as IRLS on all data.
+    Near the minimum, the steps are shorter than their noise, and every batch grows until it contains all the data. The
+    last digits of the solution therefore cost as much as with IRLS on all the data.
 
-    References ---------- A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning",
-    algorithm 1. The published form is ``debias=False, carry="nothing", growth=1``.
+    The published form of the algorithm is ``debias=False, carry="nothing", growth=1``.
+
+    References
+    ----------
+    A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", algorithm 1.
     """
     number(smallest_residual, "smallest_residual", lambda c: 0.0 < c < 1.0, "between 0 and 1")
     positive(tolerance, "tolerance")
@@ -587,36 +600,36 @@ def batch_irls(
     max_passes: float | None = None,
     start: ArrayLike | None = None,
 ) -> IRLSResult:
-    """Fit least absolute deviations or logistic regression by IRLS with all data in each iteration.
+    """Fit least absolute deviations or logistic regression by IRLS with all the data in each iteration.
 
     Parameters
     ----------
     X : array_like, shape (N, D)
-        Features; include a column of ones for an intercept.
+        Features. A model with an intercept requires a column of ones.
     y : array_like, shape (N,)
-        Responses; two values, 0 and 1 or -1 and +1, for logistic regression.
+        Responses. For logistic regression, they must have two values, either 0 and 1 or -1 and +1.
     loss : str
-        "lad" or "logistic".
+        Loss, "lad" for least absolute deviations or "logistic" for logistic regression.
     smallest_residual : float
-        Lower limit of the residuals of least absolute deviations: see `sequential_irls`.
+        Lower limit of the residuals of least absolute deviations (see `sequential_irls`).
     tolerance : float
-        Stop after a step whose length is at most this times that of the coefficients.
+        Largest length of a step, relative to the length of the coefficient vector, at which the iteration stops.
     max_iterations : int
         Maximum number of steps.
     max_passes : float, optional
-        No iteration starts after max_passes N data points have been read.
+        Number of passes over the data after which no further iteration starts.
     start : array_like, shape (D,), optional
-        Initial coefficients; zeros by default.
+        Initial coefficients. They are zeros by default.
 
     Returns
     -------
     IRLSResult
-        The coefficients, their convergence, and the path.
+        Coefficients, their convergence, and the path of the iteration.
 
     Raises
     ------
     UsageError, InputError
-        As for `sequential_irls`.
+        Under the same conditions as for `sequential_irls`.
     """
     size = max(1, as_reals(y, "y").size)
     stops: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations, "max_passes": max_passes}
@@ -624,7 +637,7 @@ def batch_irls(
 
 
 def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Floats, seen: int) -> str:
-    """Warn if the iteration has not converged, or raise an error if the final loss exceeds the initial one."""
+    """Return a warning about missing convergence, or raise an error if the final loss exceeds the initial loss."""
     at_start, at_end = (loss.mean(point, X, loss.responses) for point in (start, theta))
     if not at_end <= at_start:
         raise InputError(
@@ -641,12 +654,12 @@ def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Fl
 
 @dataclass
 class Batches:
-    """Steps of batches of data in random order, drawn without replacement within an iteration."""
+    """Batches of data that propose steps. Within an iteration, the data are drawn without replacement."""
 
     X: Floats
     loss: Loss
     rng: np.random.Generator
-    first: int  # data of the first stage
+    first: int  # number of data points in the first stage
     growth: float
     epsilon: float
     debias: bool
@@ -661,10 +674,10 @@ class Batches:
                 self.X, self.y = self.X[self.order], self.y[self.order]
 
     def step(self, theta: Floats) -> tuple[Floats, int, float, float]:
-        """Return a step from theta, its number of data, its delta, and the fraction of it to take."""
+        """Return a step from theta, the number of data points it uses, its delta, and the fraction to take."""
         N, D = self.X.shape
         system, n = NormalEquations(N, D), self.begin
-        if self.renew and self.behind + n > N:  # too few data remain for the first stage
+        if self.renew and self.behind + n > N:  # too few data points remain for the first stage
             self.order, self.behind = self.rng.permutation(N), 0
         while True:
             X, y = self._take(system.seen, n)
@@ -693,7 +706,7 @@ class Batches:
         return solution[0], N, 0.0, self.loss.advance(theta, solution[0], self.X, self.y).share
 
     def _take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
-        """Return data points ``seen`` to ``wanted`` of this iteration, in cyclic order after the last iteration's."""
+        """Return data points ``seen`` to ``wanted`` of this iteration, cyclically after those of the last one."""
         if not self.renew:
             return self.X[seen:wanted], self.y[seen:wanted]
         chosen = self.order[np.arange(self.behind + seen, self.behind + wanted) % len(self.order)]

@@ -1,43 +1,44 @@
 """Reversible-jump variable selection in logistic regression.
 
-Metropolis-Hastings with the update, birth and death moves of `JumpMoves` on the posterior of
-`SparseLogisticRegression`. With k features in the model and s = |theta|_1, a test accepts if the mean of the
-log-likelihood ratios exceeds, under the authors' prior (their equations 36 to 38),
+The sampler is Metropolis-Hastings with the update, birth and death moves of `JumpMoves` on the posterior of
+`SparseLogisticRegression`. Let k be the number of features in the model, and let s = |theta|_1. Under the authors'
+prior (their equations 36 to 38), a test accepts if the mean of the log-likelihood ratios exceeds
 
     update    1/N log [u s^-k / s'^-k]
     birth     1/N log [u s^-k p(gamma -> gamma') N(theta'_j) (D - k) / (s'^-(k+1) p(gamma' -> gamma) lambda k)]
     death     1/N log [u s^-k p(gamma -> gamma') lambda (k-1) / (s'^-(k-1) p(gamma' -> gamma) N(theta_j) (D-k+1))]
 
-and with Gamma(a + k) (b + s)^-(a+k) in place of Gamma(k) s^-k under the proper prior. Any acceptance test can be used.
+The proper prior has Gamma(a + k) (b + s)^-(a+k) in place of Gamma(k) s^-k. Any acceptance test can be used.
 
 **Moves.** A move changes a coefficient, adds a coefficient (birth) or removes a coefficient (death). A state is a
 vector theta in R^D. The model consists of its k nonzero coefficients, 1 <= k <= D.
 
-    update    theta_j += update_scale xi,          j one of the k coefficients in the model, at random
-    birth     theta_j  = birth_scale xi,           j one of the D - k outside, at random; not at k = D
-    death     theta_j  = 0,                        j one of the k inside, at random; not at k = 1
+    update    theta_j += update_scale xi,          j is chosen at random from the k coefficients in the model
+    birth     theta_j  = birth_scale xi,           j is chosen at random from the D - k coefficients outside (if k < D)
+    death     theta_j  = 0,                        j is chosen at random from the k coefficients in the model (if k > 1)
 
-With b_k and d_k the probabilities of a birth and of a death in a model of k coefficients, and the Jacobian 1,
+Let b_k and d_k be the probabilities of a birth and of a death in a model with k coefficients. The Jacobian is 1, and
 
     birth    log q(theta | theta') / q(theta' | theta) = log [d_{k+1} / (k + 1)] - log [b_k N(theta'_j) / (D - k)]
-    death    the same with the opposite sign, from the model of k - 1
+    death    the same with the opposite sign, for the reverse birth from the model with k - 1 coefficients
 
-where N is the density of a birth, normal with mean 0 and standard deviation birth_scale. The authors write p(gamma ->
-gamma') for b_k / (D - k) and d_{k+1} / (k + 1), which include the choice of the coefficient.
+where N is the density of a new coefficient, which is normal with mean 0 and standard deviation birth_scale. The authors
+write p(gamma -> gamma') for b_k / (D - k) and d_{k+1} / (k + 1), which include the choice of the coefficient.
 
-**Posterior.** A feature is in the model if its coefficient is not 0, k features in all, k >= 1.
-With y_i in {-1, +1},
+**Posterior.** A feature is in the model if its coefficient is not 0. The number k of features in the model is at least
+1. With y_i in {-1, +1}, the model is
 
     P(y_i | x_i, theta) = sigma(y_i x_i'theta)
     theta_j ~ Laplace(0, nu) for the features in the model,      nu ~ InvGamma(a, b)
     P(model) proportional to lambda^k / (binom(D, k) k!)
 
-Integrating nu out leaves, up to a constant and with the 2^-k of Laplace's density taken into lambda,
+If nu is integrated out and lambda includes the factor 2^-k of the Laplace density, the prior is, up to a constant,
 
     prior(theta) = lambda^k (D - k)! Gamma(a + k) (b + s)^-(a + k)
 
-The authors have a = b = 0, the prior 1 / nu, which makes this lambda^k B(k, D - k + 1) s^-k. This posterior is improper
-because s^-k is not integrable near theta = 0 in any of the models. A sufficiently long chain converges to 0.
+The authors use a = b = 0, which corresponds to the prior 1 / nu and gives lambda^k B(k, D - k + 1) s^-k. The posterior
+is then improper because s^-k is not integrable near theta = 0 in any of the models. A sufficiently long chain converges
+to 0.
 """
 
 from __future__ import annotations
@@ -83,41 +84,44 @@ def select_variables(
     birth_scale : float
         Standard deviation of a coefficient that enters the model.
     update_probability : float
-        Probability of a move that changes a coefficient, in (0, 1); the others are births and deaths.
+        Probability of a move that changes a coefficient, in (0, 1). The other moves are births and deaths.
     test : AcceptanceTest, optional
-        `MetropolisTest()` by default, which is exact and reads all data. `AusterityTest` reads a part of the data.
+        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads a part
+        of the data.
     temperature : float
-        T, divisor of the log likelihood.
+        Temperature T, by which the log likelihood is divided.
     chains : int
         Number of chains.
     draws, budget : int, optional
-        Number of draws per chain, and number of likelihood evaluations of a chain, including burn-in. At least one is
-        required; if both are given, a chain ends when it reaches either.
+        Number of draws per chain, and number of likelihood evaluations per chain, including burn-in. At least one of
+        them is required. If both are given, a chain ends when it reaches either limit.
     burn_in, thin : int
         Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or of each chain: see `RunOptions`.
+        Seed of the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D,) or (chains, D), optional
-        Initial coefficients, not all 0. By default, the feature with the steepest increase of the likelihood from 0,
-        with a coefficient of the corresponding sign and of size birth_scale.
+        Initial coefficients. At least one of them must be nonzero. By default, the initial model contains only the
+        feature with the steepest increase of the likelihood at 0. Its coefficient has the corresponding sign and the
+        magnitude `birth_scale`.
     progress : bool
         If True, show a progress bar on standard error for runs of more than a second.
 
     Returns
     -------
     VariableSelection
-        The draws, and statistics of the features.
+        Draws with statistics of the features.
 
     Raises
     ------
     UsageError
-        If an option is out of range, or the budget is too small for one step.
+        If an option is out of range, or if the budget is too small for one step.
     InputError
-        If a chain starts without features; the message names the chain.
+        If a chain starts without features. The message names the chain.
 
     Notes
     -----
-    Chains change one feature at a time and may stay in a local mode: compare chains from different initial states.
+    Chains change one feature at a time and may remain in a local mode. Chains from different initial states should
+    therefore be compared.
 
     References
     ----------
@@ -142,7 +146,7 @@ class VariableSelection:
     Parameters
     ----------
     draws : Draws
-        Coefficients, 0 for the features that are not in the model of a draw.
+        Draws of the coefficients, which are 0 for the features that are not in the model.
 
     Notes
     -----
@@ -153,12 +157,15 @@ class VariableSelection:
 
     @property
     def included(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """True if a feature is in the model of a draw, shape (chains, draws, D); False beyond the end of a chain."""
+        """Indicators of the features in the model of each draw, shape (chains, draws, D).
+
+        They are False beyond the end of a chain.
+        """
         return np.asarray((self.draws.points != 0.0) & self.draws.present[:, :, None])
 
     @property
     def chain_inclusion(self) -> Floats:
-        """Inclusion frequency of each feature in each chain, shape (chains, D); NaN without draws."""
+        """Inclusion frequency of each feature in each chain, shape (chains, D), or NaN for a chain without draws."""
         counts = self.draws.present.sum(axis=1)[:, None]
         sums = self.included.sum(axis=1).astype(np.float64)
         return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
@@ -176,14 +183,14 @@ class VariableSelection:
 
     @property
     def models(self) -> dict[tuple[int, ...], float]:
-        """Frequency of each visited model, by the numbers of its features, in descending order."""
+        """Frequencies of the visited models in descending order. The keys are the indices of their features."""
         found, counts = np.unique(self.included[self.draws.present], axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return {tuple(np.flatnonzero(found[i]).tolist()): float(counts[i] / counts.sum()) for i in order}
 
 
 def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:
-    """Return (D,) coefficients with one entry of this size, where the likelihood increases fastest."""
+    """Return coefficients (D,) with one nonzero entry of this size, where the likelihood increases fastest."""
     slopes = posterior.grad_log_likelihood(np.zeros(posterior.data[0].shape[1]), *posterior.data)
     j = int(np.abs(slopes).argmax())
     start = np.zeros(len(slopes))
@@ -202,8 +209,8 @@ class JumpMoves(Proposal):
     birth_scale : float
         Standard deviation of a coefficient that enters the model.
     update_probability : float
-        Probability of update moves, in (0, 1). The others are births and deaths with equal probabilities, or only
-        births at k = 1 and only deaths at k = D. With one feature all moves are updates.
+        Probability of update moves, in (0, 1). The other moves are births and deaths with equal probabilities, or only
+        births at k = 1 and only deaths at k = D. If D = 1, all moves are updates.
 
     Raises
     ------
@@ -227,7 +234,7 @@ class JumpMoves(Proposal):
         number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of random numbers per move: for its kind, the coefficient and its value.
+        """Return the number of random numbers per move, which determine its kind, the coefficient and its value.
 
         Parameters
         ----------
@@ -237,7 +244,7 @@ class JumpMoves(Proposal):
         Returns
         -------
         int
-            3.
+            Number of random numbers, which is 3.
         """
         return 3
 
@@ -249,17 +256,17 @@ class JumpMoves(Proposal):
         states : ndarray, shape (n, D)
             Coefficients, which are nonzero for the features in the model.
         noise : ndarray, shape (n, 3)
-            Standard normal numbers: for the kind of move, the coefficient and its value.
+            Standard normal numbers, which determine the kind of move, the coefficient and its value.
         gradient : None
-            Not needed.
+            Unused argument of the interface.
 
         Returns
         -------
         proposals : ndarray, shape (n, D)
-            States with one coefficient changed, added or removed.
+            States in which one coefficient has been changed, added or removed.
         log_ratio : ndarray, shape (n,)
-            log q(theta | theta') - log q(theta' | theta); -inf if a coefficient becomes exactly 0 without a
-            death.
+            Log ratios log q(theta | theta') - log q(theta' | theta). The log ratio is -inf if a coefficient becomes
+            exactly 0 without a death.
         """
         from scipy.special import ndtr
 
@@ -289,16 +296,16 @@ class JumpMoves(Proposal):
         Parameters
         ----------
         k : ndarray of int, shape (n,)
-            Numbers of coefficients in models, each from 1 to D.
+            Numbers of coefficients in the models, each from 1 to D.
         dim : int
             Number of features D.
 
         Returns
         -------
         births : ndarray, shape (n,)
-            b_k, 0 at k = D.
+            Probabilities b_k, which are 0 at k = D.
         deaths : ndarray, shape (n,)
-            d_k, 0 at k = 1.
+            Probabilities d_k, which are 0 at k = 1.
         """
         jump = 1.0 - self.update_probability
         can_be_born, can_die = k < dim, k > 1
@@ -306,7 +313,7 @@ class JumpMoves(Proposal):
         return np.where(can_be_born, half, 0.0), np.where(can_die, half, 0.0)
 
     def log_birth_ratio(self, k: Integers, dim: int, value: Floats) -> Floats:
-        """Return the log ratio of a death to its reverse birth, including the choice of j.
+        """Return the log ratio of the probabilities of a death and its reverse birth, including the choice of j.
 
         Parameters
         ----------
@@ -320,7 +327,7 @@ class JumpMoves(Proposal):
         Returns
         -------
         ndarray, shape (n,)
-            log [d_{k+1} / (k + 1)] - log [b_k N(value) / (D - k)].
+            Log ratios log [d_{k+1} / (k + 1)] - log [b_k N(value) / (D - k)].
         """
         births, deaths = self.move_probabilities(k, dim)[0], self.move_probabilities(k + 1, dim)[1]
         log_normal = -0.5 * (value / self.birth_scale) ** 2 - math.log(self.birth_scale * math.sqrt(2.0 * math.pi))
@@ -328,7 +335,7 @@ class JumpMoves(Proposal):
 
 
 def _pick(choices: NDArray[np.bool_], uniforms: Floats) -> Integers:
-    """Choose one of the true entries of each row at random: (n, D), (n,) -> (n,)."""
+    """Choose one of the true entries of each row at random, (n, D), (n,) -> (n,)."""
     counts = choices.sum(axis=1)
     wanted = np.minimum((uniforms * counts).astype(np.int64), counts - 1)  # a uniform number may round to 1
     return np.asarray((choices.cumsum(axis=1) == wanted[:, None] + 1).argmax(axis=1), dtype=np.int64)
@@ -340,30 +347,33 @@ class SparseLogisticRegression(Posterior):
     Parameters
     ----------
     features : array_like, shape (N, D)
-        One row per data point, with features on comparable scales, because their coefficients have the same prior. An
-        intercept, a column of ones, is treated like other features.
+        Features with one row per data point. They should have comparable scales because their coefficients have the
+        same prior. An intercept, which is a column of ones, is treated like the other features.
     responses : array_like, shape (N,)
-        Two values, 0 and 1 or -1 and +1; both must occur.
+        Responses with two values, either 0 and 1 or -1 and +1. Both values must occur.
     size_rate : float
-        lambda, including 2^-k; smaller values give fewer features.
+        Parameter lambda of the prior, which includes the factor 2^-k. Smaller values give fewer features.
     scale_prior : (float, float) or None
-        a and b of the inverse gamma prior of Laplace's scale nu; None is the improper prior 1 / nu, with an
-        improper posterior.
+        Parameters a and b of the inverse gamma prior on the scale nu of the Laplace prior. If None, the improper prior
+        1 / nu is used, which gives an improper posterior.
     names : sequence of str, optional
         Names of the coefficients.
 
     Raises
     ------
     UsageError
-        If shapes disagree or a value is not valid.
+        If the shapes disagree, or if a value is not valid.
 
-    Notes ----- The distribution has atoms at 0 and no density on R^D: samplers that move all coordinates and Stein
-    discrepancies are not applicable. `select_variables` draws from it.
+    Notes
+    -----
+    The distribution has atoms at 0 and no density on R^D. Therefore, samplers that move all coordinates and Stein
+    discrepancies are not applicable. The function `select_variables` draws from this posterior.
 
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
-    section 6.3. X. Chen, Z. J. Wang and M. J. McKeown (2011), "A Bayesian lasso via reversible-jump MCMC".
+    section 6.3.
+    X. Chen, Z. J. Wang and M. J. McKeown (2011), "A Bayesian lasso via reversible-jump MCMC".
     """
 
     def __init__(
@@ -383,7 +393,7 @@ class SparseLogisticRegression(Posterior):
         self._a, self._b = self.scale_prior or (0.0, 0.0)
         k = np.arange(1, D + 1)
         log_sizes = k * math.log(self.size_rate) + gammaln(D - k + 1) + gammaln(self._a + k)
-        self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # models without features are excluded
+        self._log_sizes = np.concatenate(([-np.inf], log_sizes))  # the model without features is excluded
         terms = ("data", "log_likelihood", "grad_log_likelihood", "log_likelihood_many", "grad_log_likelihood_many")
         super().__init__(
             **{name: getattr(self._regression, name) for name in terms},
@@ -406,7 +416,7 @@ class SparseLogisticRegression(Posterior):
         return np.asarray(self._log_sizes[k] - (self._a + k) * np.log(scale), dtype=np.float64)
 
     def _grad_log_prior(self, thetas: Floats) -> Floats:
-        """Compute the gradient within the model."""
+        """Compute the gradient with respect to the coefficients in the model."""
         k, s = np.count_nonzero(thetas, axis=1), np.abs(thetas).sum(axis=1)
         scale = np.where(k > 0, self._b + s, 1.0)
         return np.asarray(-((self._a + k) / scale)[:, None] * np.sign(thetas), dtype=np.float64)

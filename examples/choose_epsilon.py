@@ -45,12 +45,12 @@ from steinkit.plots import look
 from steinkit.samplers import approximate_mh
 
 DECREASING = "decreasing"
-# values of the decreasing epsilon, and the cost at which each value ends
+# Values of the decreasing epsilon, and the cost at which each value ends.
 PHASES = {0.2: 10_000, 0.1: 30_000, 0.0: None}
 EPSILONS = (0.0, 0.1, 0.2, DECREASING)
 BUDGETS = (12_000, 30_000, 100_000, 300_000)  # 12,000 evaluations are sufficient for 200 exact tests after the burn-in
 KEPT = 200
-# posterior moments from a Metropolis-adjusted Langevin chain of 10^6 steps
+# Posterior moments from a Metropolis-adjusted Langevin chain of 10^6 steps.
 MEAN = np.array([-1.578, -0.559, 0.802, 0.492, 1.072, 0.798])
 SD = np.array([0.544, 0.537, 0.554, 0.570, 0.577, 0.538])
 
@@ -85,8 +85,11 @@ def run(target: sk.Posterior, epsilon: float | str, budget: int, seeds: int) -> 
 
 
 def walk(target: sk.Posterior, *, seed: int, epsilon: float | str, budget: int, largest: int, seeds: int) -> np.ndarray:
-    """Return states of a chain at evenly spaced costs between a tenth of a budget and the budget, shape (KEPT, 6)."""
-    points, cost = run(target, epsilon, largest, seeds)[seed]  # chains with smaller budgets are initial parts
+    """Return the states of a chain at evenly spaced costs, shape (KEPT, 6).
+
+    The costs lie between a tenth of the budget and the budget.
+    """
+    points, cost = run(target, epsilon, largest, seeds)[seed]  # smaller budgets have its initial parts
     return points[np.searchsorted(cost, np.linspace(budget / 10, budget, KEPT + 1)[1:], side="right") - 1]
 
 
@@ -134,13 +137,13 @@ def main() -> None:
 
 
 def errors_of_mean(target: sk.Posterior, setting: dict[str, float]) -> np.ndarray:
-    """Return the largest error of a coordinate's mean for the chain of each seed, shape (seeds,)."""
+    """Return the largest error of the mean of a coordinate for the chain of each seed, shape (seeds,)."""
     means = [walk(target, seed=seed, **setting).mean(axis=0) for seed in range(setting["seeds"])]
     return np.abs(np.array(means) - MEAN).max(axis=1)
 
 
 def plot(result: sk.SweepResult, errors: dict[int, list[np.ndarray]]) -> Figure:
-    """Plot discrepancy and error of the mean against the budget for each epsilon."""
+    """Plot the discrepancy and the error of the mean against the budget for each epsilon."""
     figure = Figure(figsize=(8.4, 5.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_budgets(result, left)

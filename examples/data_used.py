@@ -43,7 +43,7 @@ TESTS = {
 }
 AS_WIDE_AS = 100  # number of data points that give the same width at temperature 1
 SCALE = 0.15
-SCORED = 1000  # number of scored draws
+SCORED = 1000  # number of draws that are scored
 
 
 def main() -> None:

@@ -3,16 +3,16 @@
     python examples/design_a_test.py [--output FOLDER] [--small]
 
 Approximate Metropolis-Hastings reads batches of data until a t test determines the decision with sufficient confidence.
-A *design* of this test consists of the batch size and epsilon, the error of one stage. A user is interested in the
-error of the whole test, averaged over the uniform random number of the step. Because errors in opposite directions
-cancel, this average is smaller. The error and the data use of a test are computed from a Gaussian random walk, without
-simulation.
+A *design* of this test consists of the batch size and of epsilon, which is the error of one stage. A user is interested
+in the error of the whole test, averaged over the uniform random number of the step. Because errors in opposite
+directions cancel, this average is smaller. The error and the data usage of a test are computed from a Gaussian random
+walk, without simulation.
 
-The script uses a posterior of 10,000 data points (2000 with `--small`). It first compares the error and the data use of
-tests on the data with those of the random walk. It then computes designs for several target errors from a trial run of
-100 moves, and prints their error and data use for 100 new moves, together with those of designs for the worst case.
-Finally, it compares the data use of a chain with its prediction. The plot corresponds to figures 1, 6 and 10 to 12 of
-the paper.
+The script uses a posterior of 10,000 data points (2000 with `--small`). It first compares the error and the data usage
+of tests on the data with those of the random walk. It then computes designs for several target errors from a trial run
+of 100 moves, and prints their error and data usage for 100 new moves, together with those of designs for the worst
+case. Finally, it compares the data usage of a chain with its prediction. The plot corresponds to figures 1, 6 and 10 to
+12 of the paper.
 
 References
 ----------
@@ -119,7 +119,10 @@ def evaluate(moves: TrialRun, design: SequentialDesign) -> AcceptanceBias:
 
 
 def simulate(posterior: sk.Posterior, epsilon: float, tests: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the frequency of wrong decisions and the data usage at each mean, by t tests on the data of a move."""
+    """Return the frequency of wrong decisions and the data usage at each mean.
+
+    They are measured by t tests on the data of a move.
+    """
     rng = np.random.default_rng(0)
     here, there = np.array([0.0, 1.0]), np.array([SCALE, 1.0 - SCALE])
     terms = posterior.log_likelihood(there, *posterior.data) - posterior.log_likelihood(here, *posterior.data)
@@ -165,7 +168,7 @@ def plot(
 
 
 def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[ArrayLike, ...]]) -> None:
-    """Plot error or data use against the standardized mean.
+    """Plot the error or the data usage against the standardized mean.
 
     Markers with error bars of two standard errors show tests on data.
     """
@@ -185,7 +188,7 @@ def characteristic_curves(ax: Axes, quantity: str, simulated: dict[float, tuple[
 
 
 def acceptance_errors(ax: Axes, effect: AcceptanceBias, worst: float) -> None:
-    """Plot the errors of the tests, and the biases of acceptance probabilities, with their common bound."""
+    """Plot the errors of the tests and the biases of the acceptance probabilities, with their common bound."""
     ax.axhline(worst, label="error at mean 0", **WORST)
     ax.plot(effect.probability, effect.error, "x", color=look(0).color, markersize=5, label="error of the test")
     rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
@@ -196,7 +199,7 @@ def acceptance_errors(ax: Axes, effect: AcceptanceBias, worst: float) -> None:
 
 
 def acceptance_probabilities(ax: Axes, effect: AcceptanceBias) -> None:
-    """Plot acceptance probabilities of the test against those of Metropolis."""
+    """Plot the acceptance probabilities of the test against those of Metropolis."""
     ax.plot([0.0, 1.0], [0.0, 1.0], label="no bias", **WORST)
     rings = {"color": look(2).color, "markersize": 5, "fillstyle": "none"}
     ax.plot(effect.probability, effect.probability + effect.bias, "o", label="moves of a run", **rings)
@@ -208,7 +211,7 @@ def acceptance_probabilities(ax: Axes, effect: AcceptanceBias) -> None:
 def design_comparison(
     ax: Axes, quantity: str, targets: tuple[float, ...], found: dict[str, list[AcceptanceBias]]
 ) -> None:
-    """Plot the mean absolute bias of acceptance probabilities, or the data usage, against the target error."""
+    """Plot the mean absolute bias of acceptance probabilities or the data usage against the target error."""
     if quantity == "error":
         ax.plot(targets, targets, label="as designed", **WORST)
         ax.set(yscale="log", ylabel="mean bias of acceptance probabilities")

@@ -11,7 +11,7 @@ The plot shows the frequency with which a variable becomes 1 against its exact c
 epsilon moves the frequencies towards a half. The plot also shows the error of the joint probabilities of five
 variables, as a function of the number of terms and of the time. This error is relative to a long exact run and is
 averaged over 1,600 sets of five variables. The approximate samplers make more sweeps with the same number of terms, and
-they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. At equal time,
+they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. For equal time,
 the advantage of the approximate samplers is smaller or absent because contiguous terms are read faster than terms in
 random order.
 
@@ -47,7 +47,7 @@ SETS, OF_VARIABLES = 1600, 5
 
 @dataclass
 class Outcome:
-    """Errors by budget, times, and update frequencies by conditional probability, for one epsilon."""
+    """Errors at each budget, times, and update frequencies for each conditional probability, for one epsilon."""
 
     label: str
     errors: np.ndarray
@@ -78,7 +78,7 @@ def main() -> None:
     outcomes = []
     for epsilon in EPSILONS:
         test = AusterityTest(epsilon, batch) if epsilon else BarkerTest()
-        approximate_gibbs(field, test=test, draws=1)  # compile before the time is measured
+        approximate_gibbs(field, test=test, draws=1)  # compiled before the time is measured
         began = time.process_time()
         draws = approximate_gibbs(field, test=test, chains=chains, budget=int(budgets[-1]), seed=4)
         seconds = (time.process_time() - began) / chains
@@ -86,7 +86,7 @@ def main() -> None:
         errors = table_errors(found, truth, values=2**OF_VARIABLES).mean(axis=0)
         label = f"epsilon {epsilon:g}" if epsilon else "exact"
         lengths = draws.present.sum(axis=1)
-        # counting the updates requires all terms
+        # The count of the updates requires all terms.
         counted = replace(draws, lengths=np.minimum(lengths, sweeps[-1] // 2))
         updates, length = update_frequencies(field, counted), lengths.mean()
         outcomes.append(Outcome(label, errors, seconds * budgets / budgets[-1], updates))
@@ -106,7 +106,7 @@ def main() -> None:
 def plot(budgets: np.ndarray, outcomes: list[Outcome]) -> Figure:
     """Plot the excess against p, and the error against terms and time.
 
-    Darker lines have a larger epsilon, and the line of the exact sampler is black.
+    Darker lines correspond to a larger epsilon, and the line of the exact sampler is black.
     """
     figure = Figure(figsize=(7.2, 6.8), layout="constrained")
     (conditional, key), (by_terms, by_time) = figure.subplots(2, 2)

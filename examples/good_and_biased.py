@@ -7,10 +7,10 @@ sample is from random-walk Metropolis, which is exact. The other two are from st
 (SGLD) with two step sizes. SGLD is biased by its step size and by the noise of its minibatches. All three samples are
 thinned until no autocorrelation is left, so their effective sample sizes are equal.
 
-The script prints a table with the certified discrepancy of each sample, in units of its own standard deviations as in
-`steinkit score`, and the discrepancies of independent draws from the posterior. The discrepancy of the Metropolis
-sample is 0.96 times the median of independent draws and within their range. The sample with step size 5e-3 has
-plausible standard deviations, but its discrepancy is 2.3 times the median and above the range. The sample with step
+The script prints a table with the certified discrepancy of each sample, in units of the sample's standard deviations as
+in `steinkit score`, and with the discrepancies of independent draws from the posterior. The discrepancy of the
+Metropolis sample is 0.96 times the median of independent draws and within their range. The sample with step size 5e-3
+has plausible standard deviations, but its discrepancy is 2.3 times the median and above the range. The sample with step
 size 5e-2 is strongly biased. With `--small`, which uses a fifth of the draws and three independent samples, the
 sampling noise is larger. The discrepancy of Metropolis is then 1.5 times the median, just above the range, and that of
 SGLD with step size 5e-3 is 2.4 times the median. The script also prints a summary of the most biased sample and plots
@@ -63,13 +63,16 @@ def main() -> None:
 
 
 def score(path: Path, target: sk.Target, every: int) -> sk.GraphSteinDiscrepancy:
-    """Compute the discrepancy of a sample file, or of every n-th of its draws."""
+    """Compute the discrepancy of the draws in a sample file, or of every n-th draw."""
     sample = sk.read_sample(path)
     return sk.graph_stein_discrepancy(sample[::every], target, units="own")
 
 
 def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> str:
-    """Format one line per sample, with the certified bracket and its ratio to the median of independent samples."""
+    """Format a table with one line per sample.
+
+    Each line contains the certified bracket and its ratio to the median of independent samples.
+    """
     lines = [f"{'sample':18}{'sd':>14}{'certified discrepancy':>28}{'ratio to i.i.d.':>18}"]
     for name, result in results.items():
         sd = ", ".join(f"{value:.2f}" for value in result.sample.points.std(axis=0))
@@ -82,7 +85,10 @@ def table(results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Referen
 def plot(
     results: Mapping[str, sk.GraphSteinDiscrepancy], reference: sk.Reference, target: sk.targets.MixturePosterior
 ) -> Figure:
-    """Plot the draws over contours of the posterior, colored where they differ from independent draws."""
+    """Plot the draws over contours of the posterior.
+
+    The draws are colored where they differ from independent draws.
+    """
     figure = Figure(figsize=(4.8, 3.3), layout="constrained")
     panels = figure.subplots(1, len(results), sharex=True, sharey=True)
     everything = np.concatenate([result.sample.points for result in results.values()])

@@ -8,10 +8,10 @@ random walks on the orthogonal matrices draw from its posterior. The exact accep
 of epsilon per stage.
 
 The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints the
-risk of this estimate, which is the mean squared error of ten chains relative to a long exact run, for increasing
-numbers of likelihood evaluations. It also prints the processor time. For the same number of evaluations, the exact test
-takes less time because it stores the likelihood of the current state and reads the data contiguously. Approximate tests
-save time only for larger data sets. The plot shows the risk against the number of evaluations and against time.
+risk of this estimate for increasing numbers of likelihood evaluations. The risk is the mean squared error of ten chains
+relative to a long exact run. The script also prints the processor time. For the same number of evaluations, the exact
+test takes less time because it stores the likelihood of the current state and reads the data contiguously. Approximate
+tests save time only for larger data sets. The plot shows the risk against the number of evaluations and against time.
 
 References
 ----------

@@ -3,10 +3,10 @@
     python examples/irls.py [--output FOLDER] [--small]
 
 The script solves two regressions with 10 coefficients on simulated data (least absolute deviations and logistic
-regression) by iteratively reweighted least squares (IRLS). The first method uses all data in each iteration. The second
-uses batches that grow until the direction of a step passes a test, and each iteration continues with the batch of the
-previous one. The third is the published form of the test, in which each iteration starts with new data. The comparison
-includes stochastic gradient descent with the best of several step size schedules.
+regression) by iteratively reweighted least squares (IRLS). The first method uses all the data in each iteration. The
+second method uses batches that grow until the direction of a step passes a test, and each iteration continues with the
+batch of the previous one. The third method is the published form of the test, in which each iteration starts with new
+data. The comparison includes stochastic gradient descent with the best of several step size schedules.
 
 The script prints the data read, in multiples of the data set, until the error is within 1% and within 0.05% of the
 solution, for 100,000 data points (10,000 with `--small`). Growing batches save the most data in the first iterations
@@ -81,8 +81,8 @@ def simulate(loss: str, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve(X: np.ndarray, y: np.ndarray, loss: str, reference: np.ndarray) -> dict[str, Result]:
-    """Run all methods."""
-    sequential_irls(X[:1000], y[:1000], loss=loss, max_iterations=2)  # compile before the time is measured
+    """Run all methods, and return their results by name."""
+    sequential_irls(X[:1000], y[:1000], loss=loss, max_iterations=2)  # compiled before the time is measured
     descents = [
         stochastic_gradient_descent(X, y, loss=loss, step_size=c_1, step_offset=c_2, decay=c_3, passes=20)
         for c_1, c_2, c_3 in SCHEDULES
@@ -104,14 +104,14 @@ def errors(result: Result, reference: np.ndarray) -> np.ndarray:
 
 
 def passes_until(result: Result, reference: np.ndarray, limit: float) -> str:
-    """Return the data read until the error remains below the limit."""
+    """Return the number of passes over the data until the error remains below the limit."""
     above = np.flatnonzero(errors(result, reference) >= limit)
     first = above[-1] + 1 if above.size else 0
     return f"{result.data_passes[first]:.2f}" if first < len(result.path) else "never"
 
 
 def plot(solved: dict[str, tuple[dict[str, Result], np.ndarray]]) -> Figure:
-    """Plot the error against data read and against time, one row per regression."""
+    """Plot the error against the data read and against time, with one row per regression."""
     figure = Figure(figsize=(7.2, 7.4), layout="constrained")
     for (loss, (results, reference)), panels in zip(solved.items(), figure.subplots(2, 2, sharey=True), strict=True):
         by_data, by_time = panels

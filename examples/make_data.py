@@ -7,7 +7,7 @@ sample consists of 5 draws from each of 200 independent chains, which start from
 and between the draws to remove the dependence on earlier states. The samples therefore differ in bias and not in
 autocorrelation:
 
-    metropolis.csv    random-walk Metropolis with all data, proposal sd 1, every 1000th step: exact
+    metropolis.csv    random-walk Metropolis with all the data, proposal sd 1, every 1000th step: exact
     sgld_5e-3.csv     stochastic gradient Langevin dynamics, step size 5e-3, every 8000th step: slightly biased
     sgld_5e-2.csv     the same with step size 5e-2: strongly biased
 

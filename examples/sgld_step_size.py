@@ -12,8 +12,8 @@ two extremes.
 The function `sk.sweep` runs every step size with the same seeds and evaluates the chains by both criteria. It reports
 the step size that each criterion selects and the step sizes that cannot be distinguished from it. The script prints the
 median discrepancy and effective sample size of each step size with their intervals. The plot shows both criteria. It
-also shows three chains over the posterior, with a step size that is too small, the selected one, and one that is too
-large, and the fraction of their draws in the lower mode.
+also shows three chains over the posterior, and the fraction of their draws in the lower mode. The step sizes of these
+chains are one that is too small, the selected one, and one that is too large.
 
 The discrepancy is insensitive to incorrect mode weights, and even the best chains move between the modes only a few
 times. The function `sk.mode_weights` estimates the mode weights from the log density and computes weights for the
@@ -94,7 +94,9 @@ def main() -> None:
 def plot(
     result: sk.SweepResult, file: Path, target: sk.targets.MixturePosterior, weights: NDArray[np.float64]
 ) -> Figure:
-    """Plot the criteria, and chains with step sizes that are too small, selected and too large.
+    """Plot the criteria, and chains with three step sizes.
+
+    The step sizes are one that is too small, the selected one, and one that is too large.
 
     The argument `weights` contains the weights of the draws of the selected chain, according to its mode weights.
     """
@@ -137,7 +139,7 @@ def share_of_lower_mode(target: sk.targets.MixturePosterior) -> float:
 
 
 def first_chain(result: sk.SweepResult, file: Path, step_size: float) -> sk.Sample:
-    """Read the draws of the first seed, which the sweep keeps for every setting."""
+    """Read the draws of the first seed, which the sweep stores for every setting."""
     seed = result.seeds[0]
     query = "SELECT npz FROM draws JOIN cells USING (cell) WHERE json_extract(settings, '$.step_size') = ? AND seed = ?"
     with closing(sqlite3.connect(file)) as database:

@@ -8,9 +8,10 @@ remove a feature. The exact acceptance test reads all the data. The austerity te
 its decision is certain, up to an error of epsilon per stage.
 
 All tests have the same number of likelihood evaluations. The script prints the probability that each feature is in the
-model, and the risk of predictions, which is the mean squared error of predictive probabilities for new data, relative
-to a long exact run. The errors of the approximate tests have a noticeable effect because they occasionally remove an
-important feature, which is added again only after many steps. The plot shows the inclusion probabilities and the risk.
+model. It also prints the risk of predictions, which is the mean squared error of the predictive probabilities for new
+data, relative to a long exact run. The errors of the approximate tests have a noticeable effect because they
+occasionally remove an important feature, which is added again only after many steps. The plot shows the inclusion
+probabilities and the risk.
 
 References
 ----------
@@ -106,7 +107,10 @@ def risk(draws: Draws, budget: float, new: np.ndarray, truth: np.ndarray) -> flo
 
 
 def inclusion_error(found: VariableSelection) -> np.ndarray:
-    """Return the standard errors of the inclusion probabilities, from the spread of the chains."""
+    """Return the standard errors of the inclusion probabilities.
+
+    They are computed from the spread of the chains.
+    """
     return found.chain_inclusion.std(axis=0, ddof=1) / np.sqrt(len(found.chain_inclusion))
 
 

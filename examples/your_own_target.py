@@ -71,7 +71,7 @@ def main() -> None:
         f"difference {check.largest_difference:.0e}\n"
     )
 
-    # the warning concerns samples that are too narrow; these two have the same standard deviations
+    # The warning concerns samples that are too narrow, but these two have the same standard deviations.
     warnings.filterwarnings("ignore", "the discrepancy is saturated", sk.SteinkitWarning)
     results = {
         name: sk.graph_stein_discrepancy(sk.Sample(draws, names=target.names), target)
@@ -94,7 +94,10 @@ def main() -> None:
 
 
 def plot(results: dict[str, sk.GraphSteinDiscrepancy], reference: sk.Reference) -> Figure:
-    """Plot both samples over the curve of x1 and x2, colored where they differ from independent draws."""
+    """Plot both samples over the curve of x1 and x2.
+
+    The samples are colored where they differ from independent draws.
+    """
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     curve = np.linspace(-4.0, 4.0, 200)

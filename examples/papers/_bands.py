@@ -56,11 +56,17 @@ class Bands:
     level: float
 
     def rate(self, *, tail_from: float = 0.0, rng: Seed = 0) -> Rate:
-        """Return the slope of the log median against log `against` from a given size, with its bootstrap interval."""
+        """Return the slope of the median on logarithmic axes, with its interval.
+
+        The slope is fitted to abscissas of at least `tail_from`. The interval is a bootstrap interval.
+        """
         return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
 
     def single_rates(self, *, tail_from: float = 0.0) -> Floats:
-        """Return the rates of the curves of single seeds, shape (seeds,), for comparison with a single sequence."""
+        """Return the rates of the curves of single seeds, shape (seeds,).
+
+        They can be compared with a paper that shows one sequence.
+        """
         tail = self.against >= tail_from
         return np.array([fit_rate(row[None], self.against, tail).rate for row in self.replicates])
 

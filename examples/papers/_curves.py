@@ -47,7 +47,7 @@ class Crossing:
 
 
 def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None = 0) -> Crossing:
-    """Find the point at which the median of one curve permanently falls below that of another.
+    """Find the point at which one median permanently falls below another.
 
     Parameters
     ----------
@@ -81,7 +81,10 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
 
 
 def _crossings(late: np.ndarray, early: np.ndarray, against: np.ndarray) -> np.ndarray:
-    """Return the last downward crossing of each pair of curves, shape (pairs,), or NaN if there is none."""
+    """Return the last downward crossing of each pair of curves, shape (pairs,).
+
+    It is NaN if there is no crossing.
+    """
     logarithmic = bool((late > 0.0).all() and (early > 0.0).all() and (against > 0.0).all())
     gap = np.log(late / early) if logarithmic else late - early
     x = np.log(against) if logarithmic else against

@@ -114,7 +114,10 @@ def principal_components(training: np.ndarray, test: np.ndarray, components: int
 
 
 def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of events, (n, 50), and their labels, which are True for electron neutrinos."""
+    """Return the features of events, (n, 50), and their labels.
+
+    The labels are True for the first events of the file, which are electron neutrinos.
+    """
     try:
         with _opened(path) as file:
             signal, background = (int(each) for each in file.readline().split())
@@ -129,7 +132,10 @@ def miniboone(path: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def million_song(path: str, training: int = SONGS_TRAINING) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the standardized features, with a column of ones, and the years of training songs and test songs."""
+    """Return the features and years of the training songs and the test songs.
+
+    The features are standardized and include a column of ones.
+    """
     try:
         with _opened(path) as file:
             table = np.loadtxt(file, delimiter=",", ndmin=2)

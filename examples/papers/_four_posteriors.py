@@ -85,5 +85,8 @@ def truth(name: str, data: str | None) -> dict[str, np.ndarray]:
 
 
 def reference(name: str, data: str | None) -> float:
-    """Return the effective size of the weighted draws for the posterior moments, or infinity for a grid."""
+    """Return the effective size of the weighted draws for the moments.
+
+    It is infinite if the moments are computed on a grid.
+    """
     return np.inf if name == "mixture" else float(truth(name, data)["weight"])

@@ -290,7 +290,10 @@ def figure(rows: int = 1, columns: int = 1, *, height: float = 4.2, **shared: An
 
 
 def main_of(main: Callable[[], None]) -> None:
-    """Run a script with the error handling of the command line, which prints no tracebacks for user errors."""
+    """Run a script with the error handling of the command line.
+
+    No traceback is printed for user errors.
+    """
     try:
         with mpl.rc_context(STYLE):
             main()
@@ -304,7 +307,10 @@ def main_of(main: Callable[[], None]) -> None:
 
 @functools.cache
 def commit() -> str:
-    """Return the current commit, with a plus if files have changed, or "unknown" outside a repository."""
+    """Return the current commit, with a plus if files have changed.
+
+    Outside a repository, the result is "unknown".
+    """
     here = Path(__file__).resolve().parent
     try:
         name = subprocess.run(
@@ -353,7 +359,10 @@ def _loaded(script: str) -> ModuleType:
 
 
 def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
-    """Compute a cell in one thread, and return its name, its value for JSON and its processor seconds."""
+    """Compute a cell in one thread.
+
+    The results are its name, its value for JSON and its processor seconds.
+    """
     began = time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():

@@ -150,7 +150,9 @@ def update_frequencies(field: MarkovField, draws: Draws, *, edges: ArrayLike | N
 def update_bias(
     log_odds: ArrayLike, *, deviation: float, size: int, batch_size: int, epsilon: float, alpha: float = 0.5
 ) -> UpdateBias:
-    """Compute the bias and the data usage of updates by the austerity test from the theory of its random walk.
+    """Compute the bias and the data usage of updates by the austerity test.
+
+    The results follow from the theory of the random walk of the test.
 
     Parameters
     ----------

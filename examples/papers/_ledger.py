@@ -234,7 +234,10 @@ def weakest(verdicts: Sequence[str]) -> str:
 
 
 def _spread(entry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a row, or the rows of a table, which has a printed number for each value of `{}` in id and claim."""
+    """Return a row, or the rows of a table.
+
+    A table has a printed number for each value of `{}` in the id and the claim.
+    """
     entry = {name: tuple(each) if isinstance(each, list) else each for name, each in entry.items()}
     table = entry.pop("table", None)
     if table is None:

@@ -60,7 +60,9 @@ class OracleAusterityTest(AusterityTest):
 
 
 def oracle_thresholds(means: np.ndarray, *, first_fraction: float, epsilon: float, alpha: float = 0.5) -> np.ndarray:
-    """Compute the thresholds at which the error probability of the whole test is epsilon, to about 1%.
+    """Compute the thresholds for which the error of the whole test is epsilon.
+
+    The relative accuracy of the error is about 1%.
 
     Parameters
     ----------

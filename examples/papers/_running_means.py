@@ -251,7 +251,10 @@ def long_run_mean(draws: DrawsLike, quantity: Quantity | None = None) -> LongRun
 
 
 def _sums(sample: Sample, rows: Integers, bounds: Integers, quantity: Quantity | None) -> tuple[Floats, Floats]:
-    """Return sums of a weighted quantity, (m, k), and of the weights, (m,), between bounds of a chain's rows."""
+    """Return the weighted sums of a quantity, (m, k), and of the weights, (m,).
+
+    Each sum extends over the rows of a chain between two bounds.
+    """
     weights = np.ones(len(rows)) if sample.weights is None else sample.weights[rows]
     totals = np.zeros(len(bounds) - 1)
     sums = np.zeros((len(totals), _values(sample.points[rows[:1]], quantity).shape[1]))

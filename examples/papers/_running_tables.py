@@ -35,7 +35,9 @@ def running_tables(
     budget: Iterable[float] | None = None,
     n: Iterable[int] | None = None,
 ) -> RunningMeans:
-    """Compute the frequencies of joint values of binary variables, up to a cost or for the first n draws.
+    """Compute the frequencies of joint values of binary variables.
+
+    The frequencies are those of the draws up to a cost, or of the first n draws.
 
     The means are those of `running_means` for the indicators of all values. Counting is much faster, and it does not
     store the indicators.
@@ -76,7 +78,7 @@ def running_tables(
 
 
 def table_errors(found: RunningMeans, truth: ArrayLike, *, values: int) -> Floats:
-    """Compute the average L1 distance between the tables of `running_tables` and the true tables.
+    """Compute the average L1 distance between running tables and true tables.
 
     Parameters
     ----------

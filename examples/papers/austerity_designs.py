@@ -41,7 +41,10 @@ DESIGNS = {"average": "average", "fixed": f"average, m = {HEURISTIC}", "worst": 
 
 
 def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
-    """Return the error frequencies and data usage of t tests of a move and its reverse for standardized means."""
+    """Return the error frequencies and data usage of t tests at each mean.
+
+    The tests are those of a move and of its reverse, and the means are standardized.
+    """
     rng = np.random.default_rng(0)
     posterior, state = mixed_sources(size, 2), np.eye(4).reshape(1, -1)
     walk = StiefelWalk(1.5 / np.sqrt(size))
@@ -64,7 +67,10 @@ def tests_on_data(epsilon: float, size: int, tests: int) -> dict[str, Any]:
 
 
 def sequential_decisions(orders: np.ndarray, batch: int, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each row, whether a test finds a negative mean before it has read all terms, and its data usage."""
+    """Return the early rejections and the data usage of a test, for each row.
+
+    A test rejects early if it finds a negative mean before it has read all terms.
+    """
     size = orders.shape[1]
     b = np.arange(batch, size, batch)
     averages = np.cumsum(orders, axis=1)[:, b - 1] / b
@@ -184,7 +190,10 @@ def claim_designs(experiment: Experiment, asked: tuple[float, ...], found: dict[
 
 
 def plot(simulated: list, targets: tuple[float, ...], shown: dict, worst: float, found: dict) -> Figure:
-    """Plot theoretical and simulated errors, their cancellation, and the errors and data usage of the designs."""
+    """Plot the errors of the tests, their cancellation, and the designs.
+
+    The errors are theoretical and simulated. The designs are compared by their errors and their data usage.
+    """
     fig, ((error, cancel), (reached, read)) = figure(2, 2, height=6.4)
     for color, epsilon, each in zip(COLOURS, EPSILONS, simulated, strict=False):
         fine = np.linspace(0.0, MEANS[-1], 61)

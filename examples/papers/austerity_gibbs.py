@@ -82,7 +82,10 @@ def chains(
     truth: list[float],
     floor: float,
 ) -> dict[str, Any]:
-    """Return update frequencies, costs, and the errors of chains at the costs of several numbers of exact sweeps."""
+    """Return the errors, costs and update frequencies of chains.
+
+    The errors are those at the costs of several numbers of exact sweeps.
+    """
     field, test = field_of(dim, scale), AusterityTest(epsilon, batch) if epsilon else BarkerTest()
     approximate_gibbs(field, test=test, draws=1)  # compiled before the time is measured
     exact_sweep = field.dim * field.size

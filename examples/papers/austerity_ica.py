@@ -206,7 +206,10 @@ def _parts(each: Risk) -> tuple[float, float, float]:
 
 
 def plot(by_start: dict, risks_by_start: dict, large: list[dict], size: int) -> Figure:
-    """Plot the risk against the data read and against time, its final components, and the data usage of tests."""
+    """Plot the risk, its final components, and the data usage of the tests.
+
+    The risk is plotted against the data read and against time.
+    """
     fig, axes = figure(3, 2, height=9.4)
     for (by_data, by_time), (protocol, each) in zip(axes, risks_by_start.items(), strict=False):
         plain, seconds = [replace(one, floor=0.0) for one in each], [one["seconds"] for one in by_start[protocol]]

@@ -56,7 +56,10 @@ def proposals() -> tuple[np.ndarray, np.ndarray]:
 
 
 def walks(epsilon: float) -> tuple[np.ndarray, ...]:
-    """Return the transition matrices of the exact and the approximate walk, the acceptances and the data usage."""
+    """Return the transition matrices of the exact and the approximate walk.
+
+    The results also include the acceptance probabilities of both walks and the mean data usage.
+    """
     x, proposal = proposals()
     log_ratio = -0.5 * (x[None, :] ** 2 - x[:, None] ** 2)
     exact, (cheap, read) = np.exp(np.minimum(log_ratio, 0.0)), accepted(log_ratio, np.log(LEVELS), epsilon)
@@ -65,7 +68,10 @@ def walks(epsilon: float) -> tuple[np.ndarray, ...]:
 
 
 def of_walk(epsilon: float) -> dict[str, float]:
-    """Return the distance between the stationary distributions of walks on a line, and the bound of theorem 1."""
+    """Return the distance and the bound of theorem 1 for walks on a line.
+
+    The distance is that between the stationary distributions of the exact and the approximate walk.
+    """
     *matrices, exact, cheap, _ = walks(epsilon)
     return distances(*matrices, np.abs(cheap - exact).max())
 
@@ -81,7 +87,10 @@ def risk_of_walk(epsilon: float) -> dict[str, float]:
 
 
 def of_field(epsilon: float) -> dict[str, float]:
-    """Return the distance for sweeps of a random field, and the bound of theorem 4, which is a sum over updates."""
+    """Return the distance and the bound of theorem 4 for a random field.
+
+    The distance is that for sweeps of the field, and the bound is a sum over the updates.
+    """
     rng = np.random.default_rng(0)
     couplings = np.triu(0.4 * rng.standard_normal((VARIABLES, VARIABLES)), 1)
     couplings += couplings.T
@@ -101,7 +110,10 @@ def of_field(epsilon: float) -> dict[str, float]:
 
 
 def accepted(log_ratio: np.ndarray, thresholds: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the acceptance probability and data usage, averaged over the uniform random number of the step."""
+    """Return the acceptance probability and the data usage of moves.
+
+    Both are averaged over the uniform random number of the step.
+    """
     grid = np.linspace(0.0, 8.0, 321)
     test = operating_characteristics(grid, first_fraction=FRACTION, epsilon=epsilon)
     mean = (log_ratio[..., None] - thresholds) / DEVIATION
@@ -116,7 +128,10 @@ def with_rejections(moves: np.ndarray) -> np.ndarray:
 
 
 def distances(exact: np.ndarray, cheap: np.ndarray, one_step: float) -> dict[str, float]:
-    """Return the total variation distance of the stationary distributions, and the smallest bound over 1-40 steps."""
+    """Return the distance of the stationary distributions, and its bound.
+
+    The distance is the total variation, and the bound is the smallest one for 1 to 40 steps.
+    """
     pi, other = (stationary(each) for each in (exact, cheap))
     bounds, power = [], np.eye(len(exact))
     for steps in range(1, STEPS + 1):
@@ -200,7 +215,10 @@ def outliers(tests: int) -> dict[str, float]:
 
 
 def z_process(size: int, deviation: float, mean: float, tests: int) -> float:
-    """Return the largest deviation of the error and data usage from the theory of the test, in standard errors."""
+    """Return the largest deviation from the theory of the test.
+
+    The deviations are those of the error and the data usage, in standard errors.
+    """
     rng, fraction, epsilon, found = np.random.default_rng(size), 0.05, 0.05, []
     terms = rng.standard_normal(size)
     terms = deviation * ((terms - terms.mean()) / terms.std() + mean / np.sqrt(size - 1))

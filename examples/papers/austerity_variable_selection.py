@@ -88,7 +88,10 @@ def _made_up(size: int) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
 
 
 def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> dict[str, Any]:
-    """Return predictive means, models and acceptance rates of exact chains that start from one or all features."""
+    """Return predictive means, models and acceptance rates of exact chains.
+
+    The chains start from one feature or from all features.
+    """
     posterior, tests, responses = problem(data, size)
     start = _mode(posterior) if from_all else None
     found = select_variables(posterior, **_moves(size), chains=chains, draws=draws, seed=100, start=start)
@@ -107,7 +110,10 @@ def long_runs(data: str, size: int, chains: int, draws: int, from_all: bool) -> 
 def jumps(
     data: str, size: int, chains: int, epsilon: float, steps: int, truth: Any, shares: list[float]
 ) -> dict[str, Any]:
-    """Return the risk, costs and models of chains that start from one feature, for a budget of exact steps."""
+    """Return the risk, costs and models of chains that start from one feature.
+
+    The budget is given by a number of exact steps.
+    """
     posterior, tests, _ = problem(data, size)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()
     run = functools.partial(select_variables, posterior, **_moves(size), test=test, chains=chains)
@@ -235,7 +241,10 @@ def results_of_risks(experiment: Experiment, found: list[dict], protocol: str) -
 
 
 def plot(panels: dict[str, list[dict]], truth: dict, names: tuple[str, ...]) -> Figure:
-    """Plot the risk against data and against time for real and simulated data, and the features of the models."""
+    """Plot the risk, and the features of the models.
+
+    The risk is plotted against data and against time, for real and simulated data.
+    """
     fig, axes = figure(3, 2, height=9.6)
     colours = ("#000000", *COLOURS[:3])
     for (by_data, by_time), (data, found) in zip(axes, panels.items(), strict=False):

@@ -84,7 +84,10 @@ BURN_IN = 0.1
 def run(
     name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list
 ) -> tuple[sk.samplers.Draws, float]:
-    """Run vectorized chains of one setting up to the largest budget, and return them and their processor seconds."""
+    """Run vectorized chains of one setting up to the largest budget.
+
+    The results are the draws and the processor seconds of the chains.
+    """
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
     options = dict(TRIALS[sampler][setting])
     move, heat = options.pop("move"), HOT if name == "mixture" else 1.0
@@ -180,7 +183,10 @@ def parts(draws: sk.samplers.Draws, budgets: list, kept: int) -> list[list[np.nd
 
 
 def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> list:
-    """Return the smaller number of equivalent draws at each budget, or 0 if a chain diverged or has no draws."""
+    """Return the smaller number of equivalent draws at each budget.
+
+    It is 0 if a chain diverged or has no draws.
+    """
     try:
         draws, _ = run(name, data, sampler, setting, budgets, kept, seeds)
         return [
@@ -197,7 +203,10 @@ def trial(name: str, data: str | None, sampler: str, setting: int, budgets: list
 
 
 def final(name: str, data: str | None, sampler: str, setting: int, budgets: list, kept: int, seeds: list) -> dict:
-    """Return the equivalent draws at each budget, seconds per evaluation, and data per decision of one setting."""
+    """Return the results of one setting.
+
+    The results are the equivalent draws at each budget, the seconds per evaluation, and the data per decision.
+    """
     draws, seconds = run(name, data, sampler, setting, budgets, kept, seeds)
     read = draws.mean_batch_size
     return {

@@ -73,7 +73,10 @@ def solve(loss: str, method: str, size: int, first: int, data: str) -> dict[str,
 
 
 def wrong_directions(size: int, seeds: list[int]) -> list[float]:
-    """Return the fraction of steps of the published test that deviate from the full-data step by over 90 degrees."""
+    """Return the fraction of steps with a wrong direction in the published test.
+
+    Their direction differs by more than 90 degrees from the direction of the step for all the data.
+    """
     rng, found = np.random.default_rng(1), []
     X = rng.standard_normal((size, 3))
     X[:, 0] = 1.0

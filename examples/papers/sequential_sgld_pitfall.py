@@ -35,7 +35,10 @@ LEVELS = np.linspace(0.005, 0.995, 199)  # levels of the quantiles at which dist
 
 
 def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, Any]:
-    """Return the distribution function at posterior quantiles, a histogram, and data usage for a group of chains."""
+    """Return statistics of a group of chains.
+
+    The statistics are the distribution function at posterior quantiles, a histogram, and the data usage.
+    """
     posterior = sk.targets.LassoRegression.toy()
     options: dict[str, Any] = {
         "step_size": STEP_SIZE,

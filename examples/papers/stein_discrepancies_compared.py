@@ -88,7 +88,10 @@ def close(experiment: Experiment, claim: str, excess: np.ndarray, protocol: str)
 
 
 def correlations(middle: np.ndarray) -> np.ndarray:
-    """Return the correlations of both Stein discrepancies with the Wasserstein distance after detrending in log n."""
+    """Return the correlations of Stein discrepancies with the Wasserstein distance.
+
+    Trends in log n are removed before the correlations are computed.
+    """
     logs = np.log(middle)  # (seeds, sizes, 3)
     about = (logs - logs.mean(axis=0)).reshape(-1, 3)
     return np.corrcoef(about.T)[2, :2]

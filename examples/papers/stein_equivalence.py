@@ -49,7 +49,10 @@ def points_of(sample: str, n: int) -> tuple[np.ndarray, sk.Target]:
 
 
 def over_classical(sample: str, n: int) -> list[float]:
-    """Return bounds on the ratio of the complete graph's discrepancy to the classical discrepancy."""
+    """Return the ratio of the complete graph's to the classical discrepancy.
+
+    The result also contains the largest ratio that the brackets allow.
+    """
     points, target = points_of(sample, n)
     return ratios(sk.graph_stein_discrepancy(points, target), sk.classical_stein_discrepancy(points, target))
 
@@ -63,9 +66,10 @@ def sample_of(kind: str, size: float, n: int) -> np.ndarray:
 
 
 def of_bounds(kind: str, size: float, n: int) -> list[float]:
-    """Return bounds on the ratios of the classical discrepancy to the Wasserstein distance and to proposition 3.
+    """Return bounds on two ratios of the classical discrepancy.
 
-    The first bound is a lower bound, and the second is an upper bound.
+    The first is a lower bound on its ratio to the Wasserstein distance, and the second is an upper bound on its ratio
+    to the bound of proposition 3.
     """
     points, target = np.sort(sample_of(kind, size, n)), sk.targets.Normal([0.0])
     found = sk.classical_stein_discrepancy(points, target)
@@ -83,7 +87,10 @@ def of_factors(sample: str, factors: list[float], n: int) -> list[float]:
 
 
 def over_complete_in_square(n: int) -> list[float]:
-    """Return bounds on the ratio of the 2-spanner's discrepancy to the complete graph's in the unit square."""
+    """Return the ratio of the 2-spanner's to the complete graph's discrepancy.
+
+    The points lie in the unit square. The result also contains the largest ratio that the brackets allow.
+    """
     points, target = np.random.default_rng(n).random((n, 2)), sk.targets.Uniform([0.0, 0.0], [1.0, 1.0])
     return ratios(*(sk.graph_stein_discrepancy(points, target, graph=graph) for graph in ("spanner", "complete")))
 
@@ -96,7 +103,10 @@ def of_spanner(dim: int, n: int) -> list[float]:
 
 
 def over_complete(sample: str, dim: int, n: int) -> list[float]:
-    """Return bounds on the ratio of the 2-spanner's discrepancy to the complete graph's discrepancy."""
+    """Return the ratio of the 2-spanner's to the complete graph's discrepancy.
+
+    The result also contains the largest ratio that the brackets allow.
+    """
     points = np.random.default_rng(n).standard_normal((n, dim))
     if sample == "half":
         points = np.abs(points)

@@ -73,7 +73,10 @@ def criteria(step_size: float, seeds: list[int]) -> dict[str, list[float]]:
 
 
 def chain(step_size: float, seed: int) -> np.ndarray:
-    """Return SGLD draws, (DRAWS, 2), from a standard normal start with a new permutation of the data per sweep."""
+    """Return the draws of SGLD, shape (DRAWS, 2).
+
+    The chain starts at a standard normal point and uses a new permutation of the data in each sweep.
+    """
     start = np.random.default_rng(seed).standard_normal(2)
     target = sk.targets.MixturePosterior()
     return sgld(target, step_size=step_size, batch_size=BATCH, draws=DRAWS, seed=[seed], start=start).points[0]

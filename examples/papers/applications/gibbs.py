@@ -171,7 +171,10 @@ class Sweeps:
         self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)
 
     def sweep(self, states: States, chains: Integers, steps: Integers) -> Integers:
-        """Update all variables of these chains, (n, D), in place, and return the numbers of terms read, (n,)."""
+        """Update all variables of these chains in place.
+
+        The states have shape (n, D). The result is the number of terms read by each chain, shape (n,).
+        """
         levels, noise = (each.take(chains, steps) for each in (self._levels, self._normals))
         seeds = np.zeros(levels.shape)  # seeds of the reading orders, which are irrelevant if all terms are read
         if self._orders is not None:

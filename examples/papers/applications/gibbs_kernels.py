@@ -30,14 +30,20 @@ _S32 = np.uint64(32)
 
 @array_kernel
 def term(differences: Floats, pairs: NDArray[np.uint16], state: NDArray[np.uint8], place: int) -> float:
-    """Return the term at a position in the order of one variable, from arrays (N, 4), (N, 2) and (D,)."""
+    """Return the term at a position in the order of one variable.
+
+    The arguments have shapes (N, 4), (N, 2) and (D,).
+    """
     found: float = differences[place, 2 * state[pairs[place, 0]] + state[pairs[place, 1]]]
     return found
 
 
 @array_kernel
 def random_below(seed: Any, bound: int) -> tuple[Any, Any]:
-    """Return the next seed and a random integer below ``bound`` (SplitMix64; Steele, Lea and Flood 2014)."""
+    """Return the next seed and a random integer below ``bound``.
+
+    The generator is SplitMix64 (Steele, Lea and Flood 2014).
+    """
     bits = random_bits(seed, 0)
     return seed + STRIDE, np.int64(((bits >> _S32) * np.uint64(bound)) >> _S32)
 
@@ -56,7 +62,10 @@ def random_stride(seed: Any, size: int) -> tuple[Any, Any]:
 
 @array_kernel
 def shuffle_on(order: Integers, seed: Any, first: int, end: int) -> Any:
-    """Draw new blocks for the positions ``first`` to ``end`` of an order, and return the next seed."""
+    """Draw new blocks for some positions of an order, and return the next seed.
+
+    The positions are ``first`` to ``end`` - 1.
+    """
     for k in range(first, end):
         seed, further = random_below(seed, len(order) - k)
         order[k], order[k + further] = order[k + further], order[k]
@@ -113,7 +122,10 @@ def log_odds(differences: Floats, pairs: NDArray[np.uint16], states: NDArray[np.
 
 
 def judged(judge: Any, stage: Stage) -> Any:
-    """Apply an acceptance test, and return its decision and the number of data points that it requests."""
+    """Apply an acceptance test.
+
+    The results are its decision and the number of data points that it requests.
+    """
     return judge.decide(stage)[:3]
 
 

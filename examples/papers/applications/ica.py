@@ -119,7 +119,9 @@ class IndependentComponents(Posterior):
 
     @classmethod
     def from_mixtures(cls, mixtures: ArrayLike) -> IndependentComponents:
-        """Whiten mixtures with the symmetric root of their covariance, and return the posterior.
+        """Whiten mixtures, and return the posterior.
+
+        The mixtures are whitened with the inverse of the symmetric square root of their covariance.
 
         Parameters
         ----------
@@ -191,7 +193,10 @@ class IndependentComponents(Posterior):
 
     @staticmethod
     def _grad_log_likelihood(theta: Floats, data: Floats) -> Floats:
-        """Compute the gradient in R^(D^2). Langevin steps would require its tangential component."""
+        """Compute the gradient in R^(D^2).
+
+        Langevin steps would require its tangential component.
+        """
         return np.asarray((-np.tanh(0.5 * (data @ _as_matrices(theta).T)).T @ data).ravel(), dtype=np.float64)
 
     def _score_over_data(self, points: Floats) -> NoReturn:
@@ -363,7 +368,7 @@ class StiefelWalk(Proposal):
         positive(self.proposal_scale, "proposal_scale")
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of random numbers per move, one for each of the D (D - 1) / 2 planes.
+        """Return the number of random numbers per move, which is one per plane.
 
         Parameters
         ----------

@@ -354,7 +354,10 @@ class NormalEquations:
         self.separated &= block.separated
 
     def solve(self) -> tuple[Floats, Floats] | None:
-        """Return the step d_n and A_n^-1, or None if the columns of this batch are linearly dependent."""
+        """Return the step d_n and the matrix A_n^-1.
+
+        The result is None if the columns of this batch are linearly dependent.
+        """
         scale, values, vectors = self._spectrum()
         if values[0] <= _ROUNDING_ERRORS * len(values) * np.finfo(np.float64).eps:
             return None
@@ -368,7 +371,10 @@ class NormalEquations:
         return np.asarray(inverse * (max(self._squares - float(step @ self._gradient), 0.0) * correction))
 
     def dependence(self) -> InputError:
-        """Return an error that lists the linearly dependent columns, for use after `solve` has failed."""
+        """Return an error that lists the linearly dependent columns.
+
+        The error is raised if `solve` finds no solution.
+        """
         part = np.abs(self._spectrum()[2][:, 0])
         columns = ", ".join(str(j) for j in np.flatnonzero(part > 1e-3 * part.max()))
         return InputError(
@@ -377,7 +383,10 @@ class NormalEquations:
         )
 
     def _spectrum(self) -> tuple[Floats, Floats, Floats]:
-        """Return the norms of the columns and the eigendecomposition of the Gram matrix of the normalized columns."""
+        """Return the column norms and an eigendecomposition.
+
+        The eigendecomposition is that of the Gram matrix of the normalized columns.
+        """
         lengths = np.sqrt(np.diag(self._gram))
         scale = np.where(lengths > 0.0, lengths, 1.0)
         values, vectors = np.linalg.eigh(self._gram / np.outer(scale, scale))
@@ -385,7 +394,9 @@ class NormalEquations:
 
 
 def wrong_direction_probability(step: ArrayLike, covariance: ArrayLike, *, debias: bool = True) -> float:
-    """Estimate the probability that a step is more than 90 degrees away from the step for all the data.
+    """Estimate the probability that a step has the wrong direction.
+
+    A step has the wrong direction if it is more than 90 degrees away from the step for all the data.
 
     Parameters
     ----------
@@ -600,7 +611,9 @@ def batch_irls(
     max_passes: float | None = None,
     start: ArrayLike | None = None,
 ) -> IRLSResult:
-    """Fit least absolute deviations or logistic regression by IRLS with all the data in each iteration.
+    """Fit a regression by IRLS with all the data in each iteration.
+
+    The loss is that of least absolute deviations or of logistic regression.
 
     Parameters
     ----------
@@ -637,7 +650,10 @@ def batch_irls(
 
 
 def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Floats, seen: int) -> str:
-    """Return a warning about missing convergence, or raise an error if the final loss exceeds the initial loss."""
+    """Return a warning that the iteration has not converged.
+
+    If the final loss exceeds the initial loss, an error is raised instead.
+    """
     at_start, at_end = (loss.mean(point, X, loss.responses) for point in (start, theta))
     if not at_end <= at_start:
         raise InputError(
@@ -654,7 +670,10 @@ def _not_converged(loss: Loss, X: Floats, start: Floats, theta: Floats, step: Fl
 
 @dataclass
 class Batches:
-    """Batches of data that propose steps. Within an iteration, the data are drawn without replacement."""
+    """Batches of data that propose steps.
+
+    Within an iteration, the data are in random order and are drawn without replacement.
+    """
 
     X: Floats
     loss: Loss
@@ -674,7 +693,10 @@ class Batches:
                 self.X, self.y = self.X[self.order], self.y[self.order]
 
     def step(self, theta: Floats) -> tuple[Floats, int, float, float]:
-        """Return a step from theta, the number of data points it uses, its delta, and the fraction to take."""
+        """Return a step from theta.
+
+        The results also include the number of data points that the step uses, its delta, and the fraction to take.
+        """
         N, D = self.X.shape
         system, n = NormalEquations(N, D), self.begin
         if self.renew and self.behind + n > N:  # too few data points remain for the first stage
@@ -706,7 +728,10 @@ class Batches:
         return solution[0], N, 0.0, self.loss.advance(theta, solution[0], self.X, self.y).share
 
     def _take(self, seen: int, wanted: int) -> tuple[Floats, Floats]:
-        """Return data points ``seen`` to ``wanted`` of this iteration, cyclically after those of the last one."""
+        """Return the data points ``seen`` to ``wanted`` of this iteration.
+
+        In cyclic order, the data points of an iteration follow those of the last iteration.
+        """
         if not self.renew:
             return self.X[seen:wanted], self.y[seen:wanted]
         chosen = self.order[np.arange(self.behind + seen, self.behind + wanted) % len(self.order)]

@@ -165,7 +165,10 @@ class VariableSelection:
 
     @property
     def chain_inclusion(self) -> Floats:
-        """Inclusion frequency of each feature in each chain, shape (chains, D), or NaN for a chain without draws."""
+        """Inclusion frequency of each feature in each chain, shape (chains, D).
+
+        It is NaN for a chain without draws.
+        """
         counts = self.draws.present.sum(axis=1)[:, None]
         sums = self.included.sum(axis=1).astype(np.float64)
         return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
@@ -183,14 +186,20 @@ class VariableSelection:
 
     @property
     def models(self) -> dict[tuple[int, ...], float]:
-        """Frequencies of the visited models in descending order. The keys are the indices of their features."""
+        """Frequencies of the visited models, in descending order.
+
+        The keys are tuples of the indices of the features in each model.
+        """
         found, counts = np.unique(self.included[self.draws.present], axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return {tuple(np.flatnonzero(found[i]).tolist()): float(counts[i] / counts.sum()) for i in order}
 
 
 def _steepest_feature(posterior: SparseLogisticRegression, size: float) -> Floats:
-    """Return coefficients (D,) with one nonzero entry of this size, where the likelihood increases fastest."""
+    """Return coefficients, shape (D,), with one nonzero entry of this size.
+
+    The entry belongs to the feature for which the likelihood increases fastest.
+    """
     slopes = posterior.grad_log_likelihood(np.zeros(posterior.data[0].shape[1]), *posterior.data)
     j = int(np.abs(slopes).argmax())
     start = np.zeros(len(slopes))
@@ -234,7 +243,9 @@ class JumpMoves(Proposal):
         number(self.update_probability, "update_probability", lambda p: 0.0 < p < 1.0, "above 0 and below 1")
 
     def noise_width(self, dim: int) -> int:
-        """Return the number of random numbers per move, which determine its kind, the coefficient and its value.
+        """Return the number of random numbers per move.
+
+        They determine the kind of move, the coefficient and its value.
 
         Parameters
         ----------
@@ -313,7 +324,9 @@ class JumpMoves(Proposal):
         return np.where(can_be_born, half, 0.0), np.where(can_die, half, 0.0)
 
     def log_birth_ratio(self, k: Integers, dim: int, value: Floats) -> Floats:
-        """Return the log ratio of the probabilities of a death and its reverse birth, including the choice of j.
+        """Return the log ratio of a death and its reverse birth.
+
+        The probabilities of both moves include the choice of the coefficient j.
 
         Parameters
         ----------

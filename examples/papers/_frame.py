@@ -55,7 +55,7 @@ STYLE = {
     "legend.fontsize": 10.5,
     "axes.prop_cycle": mpl.cycler(color=COLOURS),
 }
-_WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels, legible at half that width
+_WIDTH, _DPI = 6.4, 125  # a figure of 800 pixels is legible at half that width
 _INTERRUPTED = 130
 _EXPERIMENT = "experiment"  # key of the description of the file among the names of cells
 _WRAP = 110

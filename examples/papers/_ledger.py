@@ -6,11 +6,11 @@ after a result was known, `revised` describes the change. Results store the hash
 `index.py --check` reports results without a row, and criteria that do not agree with the hash.
 
 A printed number holds if it differs from our result by no more than half a unit of its last digit plus two standard
-errors of the difference. The latter is the root of the sum of the squares of the paper's error (`error`) and of our
-error. The criterion of a statement in words is an expression, `holds`, of the numbers passed by the script. If the row
-also has the expression `fails`, a result that satisfies neither expression leaves the row open. If the paper does not
-specify a protocol, a row can have several protocols. The row then holds, holds under some of them, or fails, for the
-reason given in the row. Rows that the available data cannot decide are not run (`needs`, `real`). Rows without a
+errors of the difference. The latter term is the root of the sum of the squares of the paper's error (`error`) and of
+our error. The criterion of a statement in words is an expression, `holds`, of the numbers passed by the script. If the
+row also has the expression `fails`, a result that satisfies neither expression leaves the row open. If the paper does
+not specify a protocol, a row can have several protocols. The row then holds, holds under some of them, or fails, for
+the reason given in the row. Rows that the available data cannot decide are not run (`needs`, `real`). Rows without a
 reproducible criterion are open (`undecidable`), but their results are shown. The verdict of a claim is the least
 favorable verdict of its rows.
 """

@@ -2,20 +2,20 @@
 
     python examples/papers/barker_correction.py [--full] [--jobs N] [-o DIR]
 
-Barker's test requires logistic noise, but a minibatch has normal noise with standard deviation sigma. A random variable
-from a correction distribution, which is added to the normal noise, makes it logistic. The error is the largest
-difference between the two distribution functions. The paper computes the correction distribution on a grid of 2 N + 1
-atoms in [-20, 20] by ridge regression, sets negative weights to zero, and tabulates the error for N = 2000 and 4000,
-sigma = 0.8 to 1.1 and five penalties. The script follows the authors' code, which does not normalize the remaining
-weights. In contrast, steinkit solves the minimax problem.
+Barker's test requires logistic noise, but a minibatch has normal noise with standard deviation sigma. The sum of the
+normal noise and a random variable from the correction distribution is logistic, up to an error. The error is the
+largest difference between the distribution function of this sum and the logistic one. The paper computes the correction
+distribution on a grid of 2 N + 1 atoms in [-20, 20] by ridge regression, sets negative weights to zero, and tabulates
+the error for N = 2000 and 4000, sigma = 0.8 to 1.1 and five penalties. The script follows the authors' code, which does
+not normalize the remaining weights. In contrast, steinkit solves the minimax problem.
 
-If the grid resolves the normal distribution, the ridge problem depends on the penalty and the grid only through lambda
-/ N^2. The small run therefore uses a grid of 500 atoms per side, and the full run uses a grid of 2000 atoms per side.
-At sigma = 0.8, the results for the smallest penalties depend on rounding errors, so the full run uses the paper's grid
-of 4000 atoms per side, with sums in several orders. The script reproduces 37 of the 40 errors to the last digit (36 in
-the small run). The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program, even
-though the full run reproduces every step of that program. The errors of steinkit's distribution are smaller by orders
-of magnitude.
+If the grid resolves the normal distribution, then the ridge problem depends on the penalty and the grid only through
+lambda/N^2. The small run therefore uses a grid of 500 atoms per side, and the full run uses a grid of 2000 atoms per
+side. At sigma = 0.8, the results for the smallest penalties depend on rounding errors, so the full run uses the paper's
+grid of 4000 atoms per side, with sums in several orders. The script reproduces 37 of the 40 errors to the last digit
+(36 in the small run). The other three, at N = 4000 and sigma = 1.1, differ from the output of the authors' program,
+even though the full run reproduces every step of that program. The errors of steinkit's distribution are smaller by
+orders of magnitude.
 
 References
 ----------

@@ -4,10 +4,10 @@
 
 The script compares seven samplers: exact random-walk Metropolis; random walks with the austerity test, with Barker's
 minibatch test and with the concentration test; stochastic gradient Langevin dynamics (SGLD); SGLD with control variates
-at the mode; and SGLD that is corrected by an austerity test. They sample four posteriors: those of a mixture (10^4 data
-points at temperature 100), of logistic regressions for MNIST 7 v 9 on 12 and on 50 principal components (12,214 data
-points), and of a logistic regression for the 53 patients of `nodal`. Cost is measured in seconds and in likelihood
-evaluations, which include the evaluations for gradients and for the search for the mode.
+at the mode; and SGLD that is corrected by an austerity test. They sample four posteriors: that of a mixture (10^4 data
+points at temperature 100), those of two logistic regressions for MNIST 7 v 9 on 12 and on 50 principal components
+(12,214 data points), and that of a logistic regression for the 53 patients of `nodal`. Cost is measured in seconds and
+in likelihood evaluations, which include the evaluations for gradients and for the search for the mode.
 
 The plot shows the worth of the draws for each budget. The worth is the number of independent draws with the same kernel
 Stein discrepancy, or with the same error of the means and squares of the coordinates, whichever number is smaller. Bias

@@ -18,7 +18,7 @@ supports. Spanners are built for up to 16,000 points.
 
 References
 ----------
-J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", theorem 2, propositions
+J. Gorham and L. Mackey (2015), "Measuring sample quality with Stein's method", theorem 2, and propositions
 3 to 6 and 15.
 """
 

@@ -4,8 +4,8 @@
 
 The script computes the complete graph Stein discrepancy of the first n points of three sequences on [0, 1] for the
 uniform target, for n = 1 to 200. The convergence rate is the slope of a line in the log-log plot. Independent draws
-converge like n^-1/2, and the Sobol' sequence like log(n)/n. For kernel herding, only n^-1/2 is proved, and the paper
-found a faster rate.
+converge like n^-1/2, and the Sobol' sequence converges like log(n)/n. For kernel herding, only n^-1/2 is proved, but
+the paper found a faster rate.
 
 For the independent draws, the line is fitted to the medians, as in the paper. It is also fitted to the points of all
 sequences, as in the authors' code, which gives the mean of the slopes. For the Sobol' sequence, which starts with 0,

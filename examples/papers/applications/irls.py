@@ -19,9 +19,9 @@ which is as large as the noise of the next batch. In six or more dimensions, the
 adds the new noise passes the test repeatedly, without progress. In this implementation, the next iteration continues
 with the data of the last one. When theta_t fits these data, no further step passes, and the batch grows.
 
-**Losses.** IRLS replaces the loss by a sum of squares. At the coefficients theta, it solves min_u sum_i (b_i -
-a_i'u)^2. The equivalent problem for the step d = u - theta has the same rows a_i and the working residuals rho_i = b_i
-- a_i'theta. The two losses have these weights, rows and residuals:
+**Losses.** IRLS replaces the loss by a sum of squares. At the coefficients theta, it minimizes sum_i (b_i - a_i'u)^2
+over u. The equivalent problem for the step d = u - theta has the same rows a_i and the working residuals
+rho_i = b_i - a_i'theta. The two losses have these weights, rows and residuals:
 
     least absolute deviations    min sum_i |r_i|,  r_i = y_i - x_i'theta
         w_i = 1 / sqrt(max(|r_i|, c)),  a_i = w_i x_i,  b_i = w_i y_i,  so  rho_i = w_i r_i
@@ -34,8 +34,8 @@ minimizes Huber's function, which, up to constants, is quadratic in r_i for |r_i
 
 Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. The steps of
 logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore, only a fraction
-s of the step d is taken. Let f(s) be the loss of the data of this step at theta + s d. The fraction is the first of 1,
-1/2, 1/4, ... that satisfies
+s of the step d is taken. Let f(s) be the loss, at theta + s d, of the data of this step. The fraction is the first of
+1, 1/2, 1/4, ... that satisfies
 
     f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1.
 
@@ -91,7 +91,7 @@ from steinkit.sample import Floats, Integers
 
 # Smallest weight p (1 - p) of a data point of a logistic regression, which keeps its working residual finite.
 _LEAST_VARIANCE = 1e-8
-# Smallest decrease of the loss, relative to its linear prediction.
+# Smallest sufficient decrease of the loss, relative to its linear prediction.
 _SUFFICIENT_FALL = 1e-4
 # Largest distance from the hyperplane between the classes that counts as zero, relative to the largest distance of a
 # data point. The same factor, times the largest covariance, is the magnitude up to which a negative variance is

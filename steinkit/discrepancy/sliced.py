@@ -27,7 +27,7 @@ from steinkit import double_double
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.bracket import Bracketed, refuse_wide, sum_of_brackets, tolerance_of
-from steinkit.discrepancy.graph.discrepancy import INTERPRETED, graph_stein_discrepancy
+from steinkit.discrepancy.graph.discrepancy import graph_stein_discrepancy
 from steinkit.discrepancy.graph.programs.matrix_form import UNIT_ROUNDOFF
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.double_double import Pair
@@ -375,9 +375,9 @@ def sliced_stein_discrepancy(
     points, scaled = chosen.points(sample.points), chosen.scores(prepared.scores)
     scored = time.perf_counter()
     masses = sample.weights, sample.weights_low
-    from steinkit.runtime.compilation import small_work
+    from steinkit.runtime.compilation import GRAPH_SECONDS, small_work
 
-    with small_work(INTERPRETED * sample.points.size):
+    with small_work(GRAPH_SECONDS * sample.points.size):
         slices = tuple(
             solve_slice(axis, points, scaled, masses, bounds=each, stein_factors=stein_factors, tolerance=tolerance)
             for axis, each in progress_bar("slices", sample.dim, steps=zip(np.eye(sample.dim), limits, strict=True))

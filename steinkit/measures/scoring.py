@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -247,6 +248,7 @@ def score_samples(
         If the settings exclude every measure of every sample.
     """
     from steinkit.discrepancy.reference import effective_size
+    from steinkit.runtime.compilation import GRAPH_SECONDS, small_work
 
     sized = exact != 0
     steps = len(samples) * len(measures)
@@ -254,40 +256,43 @@ def score_samples(
     found: list[ComparedSample] = []
     several = len(samples) > 1  # for a single sample, the measures show their own progress bars
     own = {**settings, "progress": not several and settings.get("progress", False)}
-    with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
-        for name, each in samples.items():
-            measurements: dict[str, Measurement] = {}
-            errors: dict[str, SteinkitError] = {}
-            for measure in measures:
+    numbers = sum(each.points.size for each in samples.values() if isinstance(each, Sample))
+    planned = GRAPH_SECONDS * numbers * (1 + (exact if isinstance(exact, int) else 1))
+    with small_work(planned) if {"graph", "sliced"}.issuperset(measures) else nullcontext():
+        with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
+            for name, each in samples.items():
+                measurements: dict[str, Measurement] = {}
+                errors: dict[str, SteinkitError] = {}
+                for measure in measures:
+                    try:
+                        if not isinstance(each, Sample):
+                            raise each
+                        with shares.one():
+                            measurements[measure] = take_measure(measure, each, target, own)
+                    except SteinkitError as error:
+                        errors[measure] = error
+                    bar.update()
+                sample = each if isinstance(each, Sample) else None
+                size = effective_size(sample) if sample is not None and sized else None
+                found.append(ComparedSample(name, sample, measurements, errors, effective=size))
+        failures = [error for each in found for error in each.errors.values()]
+        if len(failures) == steps and all(isinstance(error, UsageError) for error in failures):
+            raise failures[0]
+        references: dict[str, tuple[Reference, ...]] = {}
+        missing: list[str] = []
+        for measure in measures if sized else ():
+            measured = [each for each in found if measure in each.measurements and find_measure(measure).has_bracket]
+            results = [each.measurements[measure] for each in measured]
+            for n in sorted({each.size for each in measured}):
                 try:
-                    if not isinstance(each, Sample):
-                        raise each
+                    source = exact
+                    if not isinstance(source, int):
+                        source = source.like(next(each.sample for each in measured if each.sample))
                     with shares.one():
-                        measurements[measure] = take_measure(measure, each, target, own)
-                except SteinkitError as error:
-                    errors[measure] = error
-                bar.update()
-            sample = each if isinstance(each, Sample) else None
-            size = effective_size(sample) if sample is not None and sized else None
-            found.append(ComparedSample(name, sample, measurements, errors, effective=size))
-    failures = [error for each in found for error in each.errors.values()]
-    if len(failures) == steps and all(isinstance(error, UsageError) for error in failures):
-        raise failures[0]
-    references: dict[str, tuple[Reference, ...]] = {}
-    missing: list[str] = []
-    for measure in measures if sized else ():
-        measured = [each for each in found if measure in each.measurements and find_measure(measure).has_bracket]
-        results = [each.measurements[measure] for each in measured]
-        for n in sorted({each.size for each in measured}):
-            try:
-                source = exact
-                if not isinstance(source, int):
-                    source = source.like(next(each.sample for each in measured if each.sample))
-                with shares.one():
-                    reference = _reference(results, target, n, source, rng, settings)
-                references[measure] = (*references.get(measure, ()), reference)
-            except (SolverError, InputError) as error:
-                missing.append(f"the reference with {n} draws could not be measured by {measure}: {error}")
+                        reference = _reference(results, target, n, source, rng, settings)
+                    references[measure] = (*references.get(measure, ()), reference)
+                except (SolverError, InputError) as error:
+                    missing.append(f"the reference with {n} draws could not be measured by {measure}: {error}")
     for k, compared in enumerate(found):
         if judging is not None and compared.sample is not None and compared.measurements:
             with shares.one():

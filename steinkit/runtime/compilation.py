@@ -33,6 +33,8 @@ from steinkit.errors import during
 from steinkit.runtime.deadlines import uninterrupted
 
 _MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
+GRAPH_SECONDS = 2e-4
+"""Seconds of plain Python per coordinate of a draw for graph discrepancies, excluding the factorization."""
 _LOADING = 1.0  # seconds for importing Numba and loading the machine code of a verdict
 
 _is_small: ContextVar[bool | None] = ContextVar("is_small", default=None)

@@ -32,9 +32,6 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
 from steinkit.units import Units, UnitsLike
 
-INTERPRETED = 2e-4
-"""Seconds of plain Python per point in one dimension."""
-
 
 @cautious
 @deadlines.within_time
@@ -161,9 +158,9 @@ def graph_stein_discrepancy(
     usual = 1e-6 if sample.dim <= 3 else 1e-3
     settings = Settings(tolerance_of(tolerance, usual), deadlines.deadline(), deadlines.thread_count(n_jobs), progress)
     scored = time.perf_counter()
-    from steinkit.runtime.compilation import announced_compilation, small_work
+    from steinkit.runtime.compilation import GRAPH_SECONDS, announced_compilation, small_work
 
-    small = small_work(INTERPRETED * len(sample)) if sample.dim == 1 else nullcontext()
+    small = small_work(GRAPH_SECONDS * len(sample)) if sample.dim == 1 else nullcontext()
     scaled = None if coefficients is None else coefficients.in_units(data.units)
     program = SteinProgram(
         sample.points,

@@ -145,9 +145,9 @@ def trial_run(
     Parameters
     ----------
     posterior : Posterior
-        Posterior of the future runs.
+        Posterior for the future runs.
     proposal : Proposal
-        Proposal of the future runs: a `RandomWalk`, `Langevin` or `CustomProposal`.
+        Proposal for the future runs: a `RandomWalk`, `Langevin` or `CustomProposal`.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1

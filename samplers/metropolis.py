@@ -46,7 +46,8 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
     Parameters
     ----------
     target : Target or Posterior
-        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
+        Distribution to sample from. If it has no data, a log density is required, and each evaluation of the density
+        costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -102,7 +103,8 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
     Parameters
     ----------
     target : Target or Posterior
-        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
+        Distribution to sample from. If it has no data, a log density is required, and each evaluation of the density
+        costs 1.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
@@ -165,7 +167,8 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
     Parameters
     ----------
     target : Target or Posterior
-        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
+        Distribution to sample from. If it has no data, a log density is required, and each evaluation of the density
+        costs 1.
     step_size : float
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     temperature : float, default 1.0
@@ -230,7 +233,8 @@ def metropolis_hastings(
     Parameters
     ----------
     target : Target or Posterior
-        Target of the draws. If it has no data, a log density is required, and each evaluation of the density costs 1.
+        Distribution to sample from. If it has no data, a log density is required, and each evaluation of the density
+        costs 1.
     proposal : Proposal
         A `RandomWalk`, `Langevin` or `CustomProposal`.
     test : AcceptanceTest
@@ -259,7 +263,7 @@ def metropolis_hastings(
     -------
     Draws
         Draws of all chains. The cost of a step is the number of data points read by the test. For a Langevin proposal,
-        it also includes the data points of the gradient, unless the test reads all the data.
+        it also includes the data points used in the gradient, unless the test reads all the data.
 
     Raises
     ------
@@ -301,12 +305,12 @@ def approximate_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the tests draw minibatches.
+        Posterior with N data points, from which the minibatches for the tests are drawn.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.05
         Error allowed at one stage of a test, in [0, 1]. Larger values make the steps cheaper and the draws more biased.
-        With the value 0, the sampler is exact and gives the same draws as `rwmh`.
+        With a value of 0, the sampler is exact and gives the same draws as `rwmh`.
     batch_size : int, optional
         Number of data points added per stage. The default is min(500, N).
     alpha : float, default 0.5
@@ -386,11 +390,11 @@ def subsampling_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the tests draw minibatches.
+        Posterior with N data points, from which the minibatches for the tests are drawn.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.01
-        Error allowed for a whole test, in [0, 1]. With the value 0, the sampler is exact and gives the same draws as
+        Error allowed for a whole test, in [0, 1]. With a value of 0, the sampler is exact and gives the same draws as
         `rwmh`.
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
@@ -463,7 +467,7 @@ def barker_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the tests draw minibatches.
+        Posterior with N data points, from which the minibatches for the tests are drawn.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     batch_size : int, optional

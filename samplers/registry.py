@@ -88,7 +88,7 @@ class Sampler:
         Parameters
         ----------
         target : Target
-            Target of the draws.
+            Distribution to sample from.
         options : mapping
             Values of the options by name.
         progress : bool, default False

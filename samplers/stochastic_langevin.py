@@ -60,7 +60,7 @@ def sgld(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the gradients draw minibatches.
+        Posterior with N data points, from which the minibatches for the gradients are drawn.
     step_size : float
         Size of the first step, eps_0. This is also the variance of the noise added in that step. The drift of the step
         is eps_0 / 2 times the gradient.
@@ -70,11 +70,11 @@ def sgld(
         Exponent gamma, in [0, 1]. The value 0 gives constant steps. In general, eps_t = step_size (1 + t /
         decay_offset)^-gamma, that is, a (b + t)^-gamma with b = decay_offset and a = step_size b^gamma.
     decay_offset : float, default 1.0
-        Positive number b of steps before the step size decreases.
+        Positive number of steps b before the step size decreases.
     control_variates : bool, default False
-        If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise of
+        If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise in
         the gradient is then small near the mode, and the bias depends only weakly on the batch size. L-BFGS finds the
-        mode from the initial state. This option is suitable for unimodal posteriors.
+        mode, starting from the initial state. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
     chains : int, default 1
@@ -89,7 +89,7 @@ def sgld(
     seed : int or sequence of int, default 0
         Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros, or the mode with control variates.
+        Initial state of all chains, or one state per chain. The default is zeros or, with control variates, the mode.
     progress : bool, default False
         If True, a progress bar is shown on standard error if the run takes more than a second.
 
@@ -178,7 +178,7 @@ def corrected_sgld(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which gradients and tests draw minibatches.
+        Posterior with N data points, from which the minibatches for the gradients and tests are drawn.
     step_size : float
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     batch_size : int

@@ -191,7 +191,7 @@ def slowest_change(points: Floats, scores: Floats, chains: Chains) -> float:
 
 
 def _about_chains(values: Floats, chains: Chains) -> Floats:
-    """Subtract the mean of its chain from each value."""
+    """Subtract from each value the mean of its chain."""
     about = np.empty_like(values)
     for chain in chains:
         np.subtract(values[:, chain], values[:, chain].mean(axis=1, keepdims=True), out=about[:, chain])

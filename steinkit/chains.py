@@ -157,7 +157,7 @@ class ChainDiagnostics(Measurement):
 
     @cached_property
     def tail_ess(self) -> Floats:
-        """Smaller effective sample size of the two tail indicators."""
+        """Smaller of the effective sample sizes of the two tail indicators."""
         return self._of_coordinates(tail_effective_size)
 
     @cached_property
@@ -385,7 +385,7 @@ def bulk_effective_size(chains: Floats) -> Floats:
 
 
 def tail_effective_size(chains: Floats) -> Floats:
-    """Return the smaller effective sample size of the two tail indicators."""
+    """Return the smaller of the effective sample sizes of the tail indicators."""
     low, high = np.quantile(chains, TAILS, axis=(-2, -1), keepdims=True)
     return np.minimum(*(_effective_size(_halves((chains <= end).astype(np.float64))) for end in (low, high)))
 

@@ -63,7 +63,7 @@ def compare(
     reference_draws : Sample, array_like or LongRun, optional
         Draws of an exact long run. If given, blocks of this run are measured instead of independent samples.
     rng : int, numpy.random.Generator or None
-        Random seed for the independent samples and of the verdicts.
+        Random seed for the independent samples and the verdicts.
     progress : bool
         If True, progress is shown on standard error.
     settings : mapping, optional

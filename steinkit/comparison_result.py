@@ -125,7 +125,7 @@ class Comparison(Result):
         Raises
         ------
         KeyError
-            If the samples were not compared by this measure.
+            If the samples were not compared using this measure.
         """
         better = 0
         for group in self.ranking[measure]:
@@ -274,7 +274,7 @@ class Comparison(Result):
         Parameters
         ----------
         everything : bool
-            If True, the biases of all quantities are listed, instead of the ten largest.
+            If True, the biases of all quantities are listed, not only the ten largest.
 
         Returns
         -------

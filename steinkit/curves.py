@@ -264,7 +264,7 @@ def curve(
 
     The rate is estimated from all sizes above the geometric mean of the smallest and largest sizes. At least three
     sizes are used. For K chains, the first n draws are the first n/K draws of each chain. If n is not a multiple of K,
-    each of the first chains contributes one additional draw. If a chain is too short, all of its draws are used.
+    the first chains each contribute one additional draw. If a chain is too short, all of its draws are used.
 
     Parameters
     ----------
@@ -371,8 +371,8 @@ def curve(
 def first_draws(sample: Sample, n: float) -> Sample:
     """Return the first n draws of a sample.
 
-    For K chains, the result contains the first n/K draws of each chain. If K does not divide n, each of the first
-    chains contributes one additional draw.
+    For K chains, the result contains the first n/K draws of each chain. If K does not divide n, the first chains each
+    contribute one additional draw.
 
     Raises
     ------

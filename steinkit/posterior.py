@@ -277,7 +277,7 @@ class Posterior(Target):
         Returns
         -------
         Posterior
-            The tempered posterior, without a sampler and a cdf.
+            The tempered posterior, without a sampler or a cdf.
 
         Raises
         ------

@@ -230,7 +230,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of a page.
+    """A figure on a page.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class Sample(Displayed):
         Depth of the NUTS trajectory tree that ended at the draw.
     log_q : array_like, shape (n,), optional
         Log density of the distribution that generated each draw, up to a constant, in the coordinates of the draws. An
-        example is the approximation of a variational fit.
+        example is a variational approximation.
     log_p : array_like, shape (n,), optional
         Log density of the target at each draw, up to a constant, as stored by the program that generated the draws. It
         shows whether `log_q` refers to the coordinates and the model of another target.

@@ -66,8 +66,8 @@ def assert_draws_from(
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target.
     level : float
-        Probability at which the draws of an exact sampler are rejected. The default, 1e-4, is suitable for a test that
-        runs with a new seed every time.
+        Probability that the draws of an exact sampler are rejected. The default, 1e-4, is suitable for a test that runs
+        with a new seed every time.
     rng : int
         Random seed for the verdict.
 
@@ -318,7 +318,7 @@ def check_sampler(
     rng : int
         Random seed. Each target has its own seed.
     **options
-        Further arguments of the sampler, such as its number of draws.
+        Further arguments of the sampler, such as the number of draws.
 
     Returns
     -------

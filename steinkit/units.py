@@ -276,7 +276,7 @@ def common_units(units: UnitsLike | None, pilot: DistinctSample, target: Target 
     target : Target, optional
         Target of the samples.
     rng : int, numpy.random.Generator or None, default 0
-        Random seed of draws from the target.
+        Random seed for the draws from the target.
 
     Returns
     -------

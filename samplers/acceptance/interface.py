@@ -52,7 +52,7 @@ class Stage(NamedTuple):
     level : float
         Threshold for Delta, from `AcceptanceTest.level`.
     normal : float
-        Standard normal random number of the step, used by some tests.
+        Standard normal random number for the step, used by some tests.
     bound : float
         Value of `AcceptanceTest.bounds` for the move, used by some tests.
     """
@@ -181,7 +181,7 @@ class AcceptanceTest:
         Returns
         -------
         bool
-            True if `needs_all_data` is True, by default.
+            By default, True if `needs_all_data` is True.
         """
         return self.needs_all_data
 
@@ -226,7 +226,7 @@ class AcceptanceTest:
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios on all the
+            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios for all the
             data.
 
         Returns
@@ -418,8 +418,8 @@ class SequentialTest(AcceptanceTest):
         Returns
         -------
         bool
-            True if epsilon is 0 or one batch contains all the data. In these cases, the test is equal to the Metropolis
-            test.
+            True if epsilon is 0 or one batch contains all the data. In these cases, the test is equivalent to the
+            Metropolis test.
 
         Raises
         ------

@@ -54,7 +54,7 @@ from steinkit.samplers.acceptance.interface import ROUNDING, AcceptanceTest, Dec
 
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
 
-# A smaller sigma requires a very fine grid of atoms and over 400 times the number of data points required by sigma = 1.
+# A smaller sigma requires a very fine grid of atoms and over 400 times as many data points as sigma = 1.
 _SMALLEST_SIGMA = 0.05
 # Below this value of sigma, the minimax error is smaller than the tolerance of linear programming solvers, which
 # is at least 1e-10.
@@ -366,7 +366,7 @@ class MinibatchBarkerTest(AcceptanceTest):
         Returns
         -------
         bool
-            If True, the test equals Barker's test up to the error of the correction distribution.
+            If True, the test is equivalent to Barker's test up to the error of the correction distribution.
 
         Raises
         ------

@@ -48,7 +48,7 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind : int
-        A `Kind`. The kind is stored as a plain number because Numba passes enumerations slowly.
+        A `Kind`. The kind is stored as a plain number because passing enumerations is slow in Numba.
     batch : int
         Number of data points in the first stage.
     thresholds : ndarray, shape (J - 1,)

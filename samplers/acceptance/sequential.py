@@ -1,4 +1,4 @@
-"""Sequential approximations to the Metropolis test, their error and data use.
+"""Sequential approximations to the Metropolis test, and their error and data use.
 
 **The austerity test** is a sequential t test. The Metropolis test accepts if the mean of all N differences l_i exceeds
 
@@ -41,7 +41,7 @@ distribution of the walk is
 that is, z_j = B(t_j) / sqrt(t_j) for a Brownian motion B with drift mu. Given its endpoint, the path does not depend on
 the drift. Let g_j(z) be the probability that a walk at z in stage j did not stop earlier. It satisfies
 
-    g_1 = 1,    g_j(z) = integral over |y| <= G_{j-1} of N(y; c_j z, 1 - c_j^2) g_{j-1}(y) dy,
+    g_1 = 1,    g_j(z) = integral over |y| <= G_{j-1} of N(y; c_j z, 1 - c_j^2) g_{j-1}(y) dy.
 
 This probability is therefore the same for every mu, and one pass over the stages gives the error and the data use for
 all means. With the standard normal density phi,
@@ -99,8 +99,8 @@ class OperatingCharacteristics(Brief):
     mean : ndarray
         Standardized mean mu, (mean of all l_i - mu_0) sqrt(N - 1) / sigma_l.
     error : ndarray, like mean
-        Probability of a decision based on the incorrect sign of mu. At mu = 0, it is the probability of deciding in
-        favor of a given sign before reaching the end of the data.
+        Probability of a decision based on the wrong sign of mu. At mu = 0, it is the probability of deciding in favor
+        of a given sign before reaching the end of the data.
     data_use : ndarray, like mean
         Expected fraction of the data read.
     undecided : ndarray, like mean
@@ -311,14 +311,14 @@ class AusterityTest(SequentialTest):
     Parameters
     ----------
     epsilon : float, default 0.05
-        Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. With the value
-        0, the test reads all the data in one stage and is exact. With values of 1/2 and above, the test decides in the
-        first stage.
+        Error allowed at *one* stage, in [0, 1]. The error of a whole test with several stages is larger. With a value
+        of 0, the test reads all the data in one stage and is exact. With a value of 1/2 or above, the test decides in
+        the first stage.
     batch_size : int, optional
         Number of data points m added per stage. The default is min(500, N).
     alpha : float, default 0.5
-        Exponent of the thresholds, in [1/2, 1]. With 1/2, the thresholds are constant, and with 1, they are larger in
-        the early stages.
+        Exponent of the thresholds, in [1/2, 1]. For alpha = 1/2, the thresholds are constant. Larger values of
+        alpha raise the thresholds of the early stages.
 
     Raises
     ------
@@ -429,7 +429,7 @@ class ConcentrationTest(SequentialTest):
     Parameters
     ----------
     epsilon : float, default 0.01
-        Error allowed for the *whole* test, in [0, 1]. With the value 0, the test reads all the data.
+        Error allowed for the *whole* test, in [0, 1]. With a value of 0, the test reads all the data.
     batch_size : int, optional
         Number of data points in the first stage. The default is min(100, N).
     bound : float or "oracle", default "oracle"
@@ -493,7 +493,7 @@ class ConcentrationTest(SequentialTest):
         Parameters
         ----------
         moves : interface.Moves
-            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios on all the
+            Moves of the n chains. The moves contain states and proposals of shape (n, d) and log ratios for all the
             data.
 
         Returns

@@ -1,4 +1,4 @@
-"""Compiled Metropolis-Hastings and SGLD steps of one chain.
+"""Compiled Metropolis-Hastings and SGLD steps for one chain.
 
 The steps and their order are the same as in `steinkit.samplers.chains.run` and `stochastic_langevin`. Each call runs
 one block of steps and continues from the state at the end of the previous call. The tests are defined in
@@ -288,8 +288,8 @@ def advance_metropolis(machine: Machine, block: Block) -> Outcome:
 
     Return the reason why the call ended.
     """
-    # the arrays are passed one by one because extracting an array from a tuple takes as long as the evaluation of a
-    # likelihood term
+    # the arrays are passed one by one because extracting an array from a tuple takes as long as evaluating a likelihood
+    # term
     plan, chain, terms, vectors = machine.plan[0], machine.chain[0], machine.terms, machine.vectors
     scale, rule, test_walk, gradient_walk = machine.scale, machine.rule, machine.test_walk, machine.gradient_walk
     noise, levels, normals, points, results = block

@@ -42,7 +42,7 @@ class Draws(Displayed):
     accepted : ndarray of bool, shape (chains, draws), optional
         True for accepted proposals. The array is None for samplers without rejection.
     batch_sizes : ndarray of int, shape (chains, draws), optional
-        Number of data points read by the decision on each draw.
+        Number of data points read for the decision on each draw.
     names : tuple of str
         Names of the d coordinates.
     seeds : tuple of int
@@ -51,7 +51,7 @@ class Draws(Displayed):
         Name and options of the sampler.
     lengths : ndarray of int, shape (chains,), optional
         Number of draws in each chain if the budget ended the chains at different lengths. The remaining entries of the
-        arrays are NaN, 0 and False. None if all chains have the same length.
+        arrays are NaN, 0 or False. None if all chains have the same length.
     diagnostics : mapping of str to ndarray, shape (chains, draws)
         Additional quantities reported for each draw by the sampler.
 

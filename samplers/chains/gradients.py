@@ -547,4 +547,4 @@ class StochasticLangevin(NamedTuple):
 
 
 Gradient = FullGradient | BatchGradient
-"""Gradients of the log posterior at the states and proposals, on the same data."""
+"""Gradients of the log posterior at the states and proposals, evaluated on the same data."""

@@ -1,9 +1,9 @@
 """Minibatches of data for acceptance tests and gradients.
 
 **Minibatches** are slices of a random order of the data, so they are drawn without replacement. Each test or step
-continues in the order where the previous test or step of its chain stopped and wraps around at the end. A test
-therefore reads each data point at most once. When an order is exhausted, the next test starts a new one. This method
-avoids a permutation of N numbers per step.
+starts at the position where the previous test or step of its chain stopped and wraps around at the end of the order. A
+test therefore reads each data point at most once. When an order is exhausted, the next test starts a new one. This
+method avoids a permutation of N numbers per step.
 
 Each chain has its own random orders, so the results do not depend on the order of the rows. If chains shared an order,
 they would always read neighboring data together, and the noise of these minibatches would bias all chains in the same
@@ -110,7 +110,7 @@ class DataWalk:
             end_readings(self._walk, no_chains)
 
     def take(self, chains: Integers, rows: int) -> tuple[Array, ...]:
-        """Return the next ``rows`` data points of each of these chains."""
+        """Return the next ``rows`` data points for each of these chains."""
         index = np.empty((len(chains), rows), dtype=np.int64)
         self._rows_of_chains(self._walk, chains, index)
         return tuple(array.take(index, axis=0) for array in self.data)

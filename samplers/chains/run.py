@@ -45,11 +45,11 @@ def run_chains(
     sampler : str
         Name of the sampler, for `Draws.settings`.
     target : Target or Posterior
-        Target of the draws.
+        Distribution to sample from.
     proposal : Proposal
-        Proposal of the moves.
+        Proposal for the moves.
     test : AcceptanceTest
-        Acceptance test of the moves.
+        Acceptance test for the moves.
     options : RunOptions
         Options of the run.
     temperature : float

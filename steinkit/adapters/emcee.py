@@ -5,8 +5,8 @@ at each step are independent draws (Goodman and Weare 2010, section 2). Differen
 walker moves along the line through another walker. Effective sample sizes are computed as if walkers were independent
 chains. The resulting sizes are conservative. In an experiment with 60 ensembles of 2000 steps, the sizes were 70 to 80%
 of the values computed from the variance of the mean. The targets were Gaussian distributions in 2, 5 and 10 dimensions
-with 8, 32 and 24 walkers. The spread of the whole ensemble may change slowly even if each walker mixes well. For
-example, an ensemble that starts with a very small spread remains too narrow for a long time.
+with 8, 32 and 24 walkers, respectively. The spread of the whole ensemble may change slowly even if each walker mixes
+well. For example, an ensemble that starts with a very small spread remains too narrow for a long time.
 
 emcee does not use gradients. If `score` is not given, the score is computed by central differences of the log density.
 Bounds are required if the support is a box and the density does not vanish at its boundary. Stein's identity then holds

@@ -42,7 +42,7 @@ def from_numpyro(model: Callable[..., Any], draws: Any, /, *args: Any, **kwargs:
         Draws in a form that `as_sample` accepts, such as ``az.from_numpyro(mcmc)``, which contains labels, or a dict of
         arrays of shape (draws, ...) or (chains, draws, ...) from `MCMC.get_samples` or a guide. Deterministic sites are
         ignored. The draws may have single precision, which is the NumPyro default. The score is computed in double
-        precision. For draws of a guide with parameters ``params``, as in ``(guide, result.params,
+        precision. For draws from a guide with parameters ``params``, as in ``(guide, result.params,
         guide.sample_posterior(...))``, the sample contains the log density of the guide, and `verdict` computes the
         Pareto k.
     *args, **kwargs

@@ -172,7 +172,7 @@ def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
     if not any(value is not None for value in values):
         return None
     numbered = positions(shape)
-    index = imported("pandas", "pandas", "pymc").Index  # convert dates in the same way as xarray
+    index = imported("pandas", "pandas", "pymc").Index  # convert dates in the same way as xarray does
     return tuple(
         numbered[axis] if value is None else tuple(map(str, index(value).values)) for axis, value in enumerate(values)
     )

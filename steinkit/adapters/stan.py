@@ -189,7 +189,7 @@ def stan_parameters(names: Sequence[str], free_names: Sequence[str], values: Flo
     Parameters
     ----------
     names, free_names : sequence of str
-        Names of the entries of Stan's constrained and unconstrained vectors, such as ``theta.1`` and ``pair:1.2``.
+        Names of the entries in Stan's constrained and unconstrained vectors, such as ``theta.1`` and ``pair:1.2``.
     values, free : ndarray, shapes (k, len(names)) and (k, len(free_names))
         The same points in both spaces.
     """
@@ -275,7 +275,7 @@ def from_pystan(fit: Any, model: Any = None) -> tuple[Target, Sample]:
     fit : stan.fit.Fit
         Result of a sampler with gradients. Warm-up draws, transformed parameters and generated quantities are ignored.
     model : stan.model.Model, optional
-        The model of the fit (`stan.build`). Without the model, the target is known only at the draws, which is
+        The model that was fitted (`stan.build`). Without the model, the target is known only at the draws, which is
         sufficient for a verdict.
 
     Returns

@@ -205,7 +205,7 @@ def from_ensemble(sampler: Any, names: Sequence[str] | None = None, **kept: int)
 
     Parameters
     ----------
-    sampler : emcee.EnsembleSampler or a backend of it
+    sampler : emcee.EnsembleSampler or one of its backends
     names : sequence of str, optional
         Names of the coordinates. By default, the names defined by the sampler are used.
     **kept

@@ -160,7 +160,7 @@ class StopSignal(Event):
         TimeLimitError
             If the deadline passed.
         KeyboardInterrupt
-            If the user interrupted.
+            If the user interrupted the work.
         """
         if self.is_set():
             raise TimeLimitError(doing) if self._out_of_time else KeyboardInterrupt

@@ -7,8 +7,8 @@ instructions:
     exp(-a), a >= 0:          -a = k log 2 + r, |r| <= log(2) / 2; 1 + r + r^2 Q(r), times 2^k
     log((1 + e) / (1 + f)):   2 artanh(s) = 2 s (1 + s^2 A(s^2)), s = (e - f) / (2 + e + f); |s| <= 1/3, 0 <= e, f <= 1
 
-Q and A are the minimax polynomials of degree nine for these ranges. The coefficients were computed by the Remez
-algorithm with sixty digits. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most
+Q and A are the minimax polynomials of degree nine for these ranges. The coefficients were computed with the Remez
+algorithm in 60-digit arithmetic. The error of Q times r^2 is at most 3.5e-18, and the error of A times s^2 is at most
 1.4e-18. The results have errors of one or two units in the last place. The following functions are computed from these
 polynomials without overflow:
 

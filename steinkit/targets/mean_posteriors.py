@@ -170,7 +170,7 @@ class MixturePosterior(PosteriorFamily):
     Parameters
     ----------
     data : array_like, shape (N,), optional
-        Data y. The default is the 100 bundled numbers, which were simulated at theta = (0, 1).
+        Data y. The default is the 100 bundled numbers, which were simulated with theta = (0, 1).
     variance : float, default 2.0
         Variance v of both components.
     prior_variances : array_like, shape (2,), default (10.0, 1.0)

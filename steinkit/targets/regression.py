@@ -243,7 +243,7 @@ class LogisticRegression(LinearModel):
         Returns
         -------
         LogisticRegression
-            Posterior with the coefficient names of the data.
+            Posterior with the coefficient names from the data set.
 
         Raises
         ------

@@ -136,7 +136,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
     Raises
     ------
     TimeLimitError
-        If the time limit of the caller is exceeded.
+        If the caller's time limit is exceeded.
     """
     with one_thread_in_libraries():
         points, drift, spread = standardised(draws, units, bounds)

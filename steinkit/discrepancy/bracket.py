@@ -49,7 +49,7 @@ class Bracketed(BracketResult):
         }
 
     def _details(self) -> dict[str, Any]:
-        """Return additional JSON entries of the measure."""
+        """Return additional JSON entries for the measure."""
         return {}
 
     @property
@@ -145,7 +145,7 @@ def exact_sum(terms: list[float] | Floats) -> float:
 
 
 def outwards(end: float, exponent: int, *, up: bool = False) -> float:
-    """Return ``end * 2**exponent``, rounded outwards if it is not representable.
+    """Return ``end * 2**exponent``, rounded outward if it is not representable.
 
     The result is rounded up if ``up`` is True, and down otherwise.
     """

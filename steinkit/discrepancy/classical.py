@@ -29,7 +29,7 @@ from steinkit.units import UnitsLike
 class ClassicalSteinDiscrepancy(Measured):
     """Classical Stein discrepancy of a sample, with its bracket and Stein function.
 
-    The n points are the distinct points of the sample, in the order of their first appearance.
+    The n points are the distinct points of the sample, in order of first appearance.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def classical_stein_discrepancy(
         If the sample has several dimensions, or if an argument is not valid. For several dimensions, use
         `graph_stein_discrepancy`.
     InputError
-        If sample, scores and support are not consistent or not finite, or if they contain nonzero values outside the
+        If the sample, scores and support are inconsistent or not finite, or if they contain nonzero values outside the
         range from 1e-100 to 1e100 in absolute value.
     SolverError
         If the relative width of the bracket exceeds 10%. The error has the bounds as attributes.
@@ -178,8 +178,8 @@ def classical_stein_discrepancy(
             "use graph_stein_discrepancy"
         )
     order = np.argsort(data.points.points[:, 0])
-    # For accuracy of the solver and the proof, the unit of the points is 2^length (near sqrt(c1 / c3)), and the unit of
-    # g is 2^height (near c1). The optimum is 2^(length - height) times the optimum in the original units.
+    # To keep the solver and the proof accurate, the unit of the points is 2^length (near sqrt(c1 / c3)), and the unit
+    # of g is 2^height (near c1). The optimum is 2^(length - height) times the optimum in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
     given = (factors.value, factors.gradient, factors.smoothness)

@@ -1,6 +1,6 @@
 """Proved bounds for the classical program from the result of a cone solver.
 
-**Lower bound.** Any function in the class proves a lower bound. The function is integrated gap by gap. Given an initial
+**Lower bound.** Any function in the class yields a lower bound. The function is integrated gap by gap. Given an initial
 slope and value, the scaled bends u and turns v in any solver result *define* gamma and Gamma by the equations of
 `classical_program`,
 

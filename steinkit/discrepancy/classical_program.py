@@ -1,10 +1,10 @@
 """Second-order cone program for the classical Stein discrepancy in 1D.
 
-Let x_1 < ... < x_n have weights q and scores s. The program maximizes over functions g that vanish at the finite bounds
-of the support, with |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3. Values gamma_i and slopes Gamma_i at the
-points belong to such a function if and only if three conditions hold: |Gamma_i| <= c2, |gamma_i| <= c1 - Gamma_i^2 / (2
-c3), and, over each gap of length h, the integral of g' lies between the integrals of the lower and upper envelopes of
-g' [1]_. In the scaled variables u and v, these conditions are
+Let x_1 < ... < x_n have weights q and scores s. The program maximizes the weighted mean of g s + g' over functions g
+that vanish at the finite bounds of the support, with |g| <= c1, |g'| <= c2 and g' Lipschitz with constant c3. Values
+gamma_i and slopes Gamma_i at the points belong to such a function if and only if three conditions hold: |Gamma_i| <=
+c2, |gamma_i| <= c1 - Gamma_i^2 / (2 c3), and, over each gap of length h, the integral of g' lies between the integrals
+of the lower and upper envelopes of g' [1]_. In the scaled variables u and v, these conditions are
 
     gamma' - gamma = h (Gamma + Gamma') / 2 + (c3 h^2 / 2) u,      Gamma' - Gamma = c3 h v,
     v^2 + 4 t^2 + 2 u <= 1,   t >= 1/2 + ((Gamma + Gamma') / 2 - c2) / (c3 h),    t >= 0,
@@ -60,7 +60,7 @@ class ClassicalProgram:
 
     @property
     def reach(self) -> float:
-        """Smallest length of gaps between two points that impose no constraint."""
+        """Smallest length of a gap between two points that imposes no constraint."""
         c = self.factors
         return max(4.0 * c.gradient / c.smoothness, 2.0 * c.value / c.gradient + 3.0 * c.gradient / c.smoothness)
 
@@ -163,7 +163,7 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     ----------
     program : ClassicalProgram
     seconds : float
-        Time limit of Clarabel. If it is exceeded, no solution is returned.
+        Time limit for Clarabel. If it is exceeded, no solution is returned.
     """
     import cvxpy as cp
 

@@ -75,13 +75,13 @@ _NOTABLE = 2.5  # minimum z-score of a pair for which the autocorrelation time i
 
 @dataclass(frozen=True)
 class Feature:
-    """Kind of a feature, and its coordinates.
+    """Kind and coordinates of a feature.
 
     Attributes
     ----------
     kind : {"total spread", "tails", "location", "spread", "axis spread", "dependence"}
     coordinates : tuple of int
-        The coordinate, the pair, or the number of the principal axis. The tuple is empty for features of all
+        The coordinate, the pair, or the number of the principal axis. The tuple is empty for features that involve all
         coordinates.
     """
 
@@ -136,7 +136,7 @@ class Moments:
 
     @classmethod
     def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> Moments:
-        """Compute the axes of each half, and center each half with the other's mean.
+        """Compute the axes of each half, and center each half at the other's mean.
 
         Parameters
         ----------
@@ -175,8 +175,8 @@ class Moments:
     def feature_values(self, with_pairs: bool = True) -> Iterator[Floats]:
         """Yield the features in the order of `features_of`.
 
-        The features of pairs of coordinates come last and can be omitted. The blocks have shape (k, n). The next block
-        may overwrite a block.
+        The features of pairs of coordinates come last and can be omitted. The blocks have shape (k, n). Each block may
+        be overwritten by the next one.
         """
         dim = len(self.centred)
         buffer = self._block()
@@ -364,7 +364,7 @@ class MomentSteinDiscrepancy(Measurement):
         with the same weights. If there are more than 2000 pairs of coordinates, pairs with small z-scores have the
         median time of the pairs.
     p : float
-        p-value of all moments, with Bonferroni's correction within each of the three groups. Each group is assigned a
+        p-value of all moments, with a Bonferroni correction within each of the three groups. Each group is assigned a
         third of the significance level.
     group_p_values : dict of str to float
         p-values of the groups "whole", "own" and "pairs".
@@ -524,15 +524,15 @@ def moment_stein_discrepancy(
     Parameters
     ----------
     draws : Sample or array_like, shape (n,), (n, d) or (chains, draws, d)
-        The sample in temporal order, in any form that `as_sample` accepts. The shape of the array, or the chain labels
-        of the sample, identify the chains.
+        The sample in temporal order, in any form that `as_sample` accepts. The chains are identified by the shape of
+        the array or by the chain labels of the sample.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in `draws`.
     scores : array_like, shape (n, d), optional
         Score of the target at each draw.
     weights : array_like, shape (n,), optional
         Weights of the draws, up to a constant factor. Means are divided by the sum of the weights. Weighted draws are
-        assumed to be a chain in the given order, or independent if they are sorted by weight. A warning states the
+        assumed to be a chain in the given order, or independent if they are sorted by weight. A warning states this
         assumption.
     bounds : array_like, shape (d, 2) or (2,), optional
         Bounds of the support. The default is the bounds of the target. If the bounds are missing, exact draws are
@@ -674,8 +674,8 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
 
     The tails feature is a polynomial of degree four with a few large values, all of the same sign. If a sample contains
     few of these values, the standard error is also small. Without the correction, exact draws from skewed targets were
-    rejected with frequency 0.12 at level 0.01, and spreads of slowly mixing exact chains with frequency 0.07. Beyond
-    six standard errors, the approximation is not valid, and the correction is constant.
+    rejected with a frequency of 0.12 at level 0.01, and spreads of slowly mixing exact chains with a frequency of 0.07.
+    Beyond six standard errors, the approximation is not valid, and the correction is constant.
 
     References
     ----------
@@ -745,8 +745,9 @@ def _centred(values: Floats, draws: Draws) -> tuple[Floats, Floats]:
 def _times_of_pairs(moments: Moments, draws: Draws, mean: Floats, error: Floats) -> Floats:
     """Return the autocorrelation times of the features of all pairs of coordinates.
 
-    The times are computed for evenly spaced pairs, and for pairs with z-scores above `_NOTABLE` at the median of these
-    times. For all other pairs, the median is returned, which `usual_times` uses as a lower limit in any case.
+    The times are computed for evenly spaced pairs, and for pairs whose z-scores, computed with the median of these
+    times, exceed `_NOTABLE`. For all other pairs, the median is returned, which `usual_times` uses as a lower limit in
+    any case.
     """
     first, second = np.triu_indices(len(moments.centred), 1)
 

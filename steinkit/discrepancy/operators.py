@@ -190,9 +190,9 @@ class RiemannianLangevin:
         InputError
             If the covariance or the divergence is not valid. The arrays must have valid shapes and finite values of at
             most 1e100 in absolute value. The covariance must be symmetric and positive semi-definite, up to 1e-9 of the
-            largest entry, and for every coordinate, it must be nonzero at one or more points. The divergence must match
-            finite differences of the covariance at up to ten points. If an entry of the covariance must vanish on a
-            face of the support, it must be zero at up to 1000 points projected onto the face.
+            largest entry, and, for every coordinate, it must be nonzero at one or more points. The divergence must
+            match finite differences of the covariance at up to ten points. If an entry of the covariance must vanish on
+            a face of the support, it must be zero at up to 1000 points projected onto the face.
         """
         names = names or default_names(points.shape[1])
         covariance = self._covariance(points)
@@ -260,7 +260,7 @@ class RiemannianLangevin:
     def _derivatives(self, points: Floats, bounds: Floats | None) -> tuple[Floats, Floats]:
         """Estimate the derivatives d_k a_jk and their errors.
 
-        The arrays have shape (m, d, d), with j before k.
+        The arrays have shape (m, d, d), indexed by j and then by k.
         """
         m, dim = points.shape
         derivatives, uncertainty = np.empty((2, m, dim, dim))

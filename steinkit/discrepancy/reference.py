@@ -5,8 +5,8 @@ The samples are independent draws from the target or blocks of a long run.
 An exact chain of n draws with effective sample size n_e has about the same discrepancy as n_e independent draws. In a
 comparison with n independent draws, slow mixing would appear as bias. Reference samples therefore have the effective
 sample size of the tested sample. The discrepancies of these samples tend to be too large because a discrepancy depends
-on functions that decorrelate faster than the slowest mean. For example, exact chains of 1000 draws with ESS 85 to 100
-have 0.4 to 0.7 times the discrepancy of the reference.
+on functions that decorrelate faster than the slowest mean. For example, exact chains of 1000 draws with an ESS of 85 to
+100 have 0.4 to 0.7 times the discrepancy of the reference.
 """
 
 from __future__ import annotations

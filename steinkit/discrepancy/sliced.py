@@ -6,9 +6,9 @@
     h(x) = phi(u) s(x).w + phi'(u),        E_P h = 0 for every target P with score s.
 
 The expression uses the *full* score s, so no marginal of P is needed. Let |phi| <= c1 and |phi'| <= c2, and let phi'
-have the Lipschitz constant c3. The largest mean of h over these functions is the optimum of the univariate program on
-the sorted u, with s.w in place of the score. Because the objective is linear, draws with equal u are merged into one
-point with the mean of their s.w.
+have Lipschitz constant c3. The largest mean of h over these functions is the optimum of the univariate program on the
+sorted u, with s.w in place of the score. Because the objective is linear, draws with equal u are merged into one point
+with the mean of their s.w.
 
 The discrepancy uses the coordinate axes as directions v. The test in `sliced_goodness_of_fit` also uses principal axes.
 The brackets along coordinates include the rounding error of the mean of s.w.
@@ -58,7 +58,7 @@ class Slice(Bracketed):
     phi, slope : ndarray, shape (m,)
         Values and derivatives, at the positions, of a function that attains `lower`.
     bounds : tuple of two floats
-        Bounds of u, which are infinite if there are none.
+        Bounds of u. Missing bounds are infinite.
     """
 
     direction: Floats
@@ -171,7 +171,7 @@ def finite_projections(directions: Floats, points: Floats, scores: Floats) -> tu
 def projected(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
     """Return u = v.x and s.w for k directions v as arrays of shape (k, n).
 
-    Here, w = v / |v|^2. The results have no rounding errors along a coordinate.
+    Here, w = v / |v|^2. The results have no rounding errors along a coordinate axis.
     """
     along, pulls = np.empty((2, len(directions), len(points)))
     single = (np.count_nonzero(directions, axis=1) == 1) & (directions.max(axis=1) == 1.0)

@@ -15,7 +15,7 @@ Bonferroni correction for the number of directions.
 
 **Rounded draws** would lie on the nodes of phi. The slope of phi at the nodes differs from the slope between nodes, so
 exact samples would be rejected. Before phi is learned, each value is therefore replaced by a uniform draw from the
-interval of numbers that round to this value. The score is left unchanged. The resulting error is of the order of the
+interval of numbers that round to this value. The score is left unchanged. The resulting error is on the order of the
 squared rounding unit divided by twelve.
 
 The test detects errors in shape that moments do not detect. The test does not detect incorrect mode weights because
@@ -114,7 +114,7 @@ def learn(half: Half, directions: Floats, bounds: Sequence[Floats | None], setti
     half : Half
     directions : ndarray, shape (k, d)
     bounds : sequence of (ndarray of shape (1, 2), or None), length k
-        Bounds of v.x. See `solve_slice`. A direction with two finite bounds must be the only one.
+        Bounds of v.x. See `solve_slice`. A direction with two finite bounds must be the only direction.
     settings : Settings
 
     Raises

@@ -99,7 +99,7 @@ def wasserstein_distance(
     tolerance: float | None = None,
     max_seconds: float | None = None,
 ) -> WassersteinDistance:
-    """Compute the Wasserstein distance W_1 of a one-dimensional sample to a target.
+    """Compute the Wasserstein distance W_1 from a one-dimensional sample to a target.
 
     For the distance between two samples, use `scipy.stats.wasserstein_distance`.
 
@@ -228,7 +228,7 @@ def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[
 
 
 def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:
-    """Bracket the integral of |F_Q - F_P| from the levels of F_Q between the points.
+    """Bracket the integral of |F_Q - F_P| using the levels of F_Q between the points.
 
     The levels are exact up to ``error``.
     """

@@ -1,11 +1,11 @@
 """Linear program for the weights that minimize a Stein discrepancy.
 
-A Stein discrepancy of draws with weights q is the optimum of linear programs with objectives that are linear in q,
+A Stein discrepancy of draws with weights q is the optimum of linear programs whose objectives are linear in q,
 
     S(q) = max sum_i q_i h_i   over h = C'y,   |A y| <= r,   |y| <= u,
 
-where h_i is the value of the test function at draw i. Let Delta contain the weights 0 <= q_i <= w_i that sum to one. By
-linear programming duality,
+where h_i is the value of the test function at draw i. Let Delta be the set of weights 0 <= q_i <= w_i that sum to one.
+By linear programming duality,
 
     min over q in Delta of S(q)  =  max over feasible y of min over q in Delta of sum_i q_i h_i.
 
@@ -14,8 +14,8 @@ reweighting, the mean of the test function h is at least the weighted mean, with
 Without limits w_i, the bound is the minimum of h.
 
 There is one program per coordinate, defined either by the graph or by a chain. Moments are functions F_k with mean zero
-under the target. The moments contribute sum_k |sum_i q_i F_ki|, which is a program with the boxes |x_k| <= 1 and no
-rows.
+under the target. The moments contribute sum_k |sum_i q_i F_ki|, which is the optimum of a program with the boxes |x_k|
+<= 1 and no rows.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class WeightsProgram:
         Either a single program or several one-dimensional programs. Their weights are not used.
     moments : ndarray, shape (m, n)
     shares : ndarray, shape (n,)
-        Weights of the given sample, with sum one.
+        Weights of the given sample, which sum to one.
     most : ndarray, shape (n,)
         Largest weights.
     """

@@ -231,7 +231,7 @@ class WeightsSystem:
     ----------
     rows : Rows
     shares : ndarray, shape (n,)
-        Initial weights, with sum one.
+        Initial weights, which sum to one.
     most : ndarray, shape (n,)
         Largest weights, which are at least `shares`.
     """

@@ -74,7 +74,7 @@ def graph_stein_discrepancy(
         Bounds (lower, upper) of the support, per coordinate. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units, or mapping, default "raw"
         Units of the draws and scores. With the value "raw", the draws are not rescaled, as in the definition. With the
-        value "own", the units are the standard deviations of the sample. Alternatively, one scale per coordinate is
+        value "own", the units are the standard deviations of the sample. Alternatively, one scale per coordinate can be
         given as an array or by name, ``{"scale": {...}}``. The bracket, the graph and the saturation refer to the
         scaled draws. The function g and its gradient are converted back to raw coordinates.
     dilation : float, default 2.0
@@ -91,15 +91,15 @@ def graph_stein_discrepancy(
         for heavy-tailed targets. On a bounded support, the off-diagonal entries of a(x) must vanish on the faces. The
         values of different operators cannot be compared.
     solver : str, default "auto"
-        With the value "auto", the solver is chosen by dimension, size and tolerance, and another solver continues if a
-        bracket is too wide. The other values are "chain" (one dimension only), "block", "first_order", "highs",
-        "cvxpy", and "cvxpy:NAME" for an LP solver that CVXPY supports.
+        With the value "auto", the solver is chosen based on the dimension, size and tolerance; another solver takes
+        over if a bracket is too wide. The other values are "chain" (one dimension only), "block", "first_order",
+        "highs", "cvxpy", and "cvxpy:NAME" for an LP solver that CVXPY supports.
     tolerance : float, optional
         Largest relative width (upper - lower)/upper of the bracket. The default is 1e-6 in up to three dimensions and
         1e-3 in more dimensions.
     max_seconds : float, optional
-        Time limit in seconds, which includes the graph and a first compilation. Solvers stop at the limit and return
-        the best bracket found.
+        Time limit in seconds. The time includes building the graph and any compilation on first use. Solvers stop at
+        the limit and return the best bracket found.
     n_jobs : int, default 1
         Number of threads. The value -1 uses one thread per processor. The result does not depend on this number.
     progress : bool, default False
@@ -131,11 +131,11 @@ def graph_stein_discrepancy(
 
     Notes
     -----
-    Discrepancies can be compared between samples of the same size and target. A mode that no draw visited is not
-    detected if it does not change the score at the draws. The discrepancy saturates if the distance between neighboring
-    draws is a substantial fraction of a unit, as for 1000 draws in three or more dimensions. A sample that is too
-    narrow may then have a smaller discrepancy than exact draws. A warning reports saturation, and such samples are not
-    ranked (`GraphSteinDiscrepancy.is_saturated`).
+    Discrepancies can be compared between samples of the same size for the same target. A mode that no draw visited is
+    not detected if it does not change the score at the draws. The discrepancy saturates if the distance between
+    neighboring draws is a substantial fraction of a unit, as is the case for 1000 draws in three or more dimensions. A
+    sample that is too narrow may then have a smaller discrepancy than exact draws. A warning reports saturation, and
+    such samples are not ranked (`GraphSteinDiscrepancy.is_saturated`).
 
     References
     ----------

@@ -1,11 +1,11 @@
 """Bounds on Wasserstein distances from a graph Stein discrepancy.
 
-Let h have the Lipschitz constant 1. The Stein equation T g = h - E_P h has a solution g_h, and the difference E_Q h -
-E_P h is the mean of T g_h under the sample. Suppose that all g_h have values bounded by c1, gradients bounded by c2,
-and gradients with the Lipschitz constant c3. Then g_h satisfies the constraints of every graph, so the graph
-discrepancy with these Stein factors is an upper bound on the Wasserstein distance. Neither the dilation nor any other
-constant is required, because fewer constraints only increase the discrepancy. For other Stein factors, the discrepancy
-is multiplied by the largest ratio of the factors.
+Let h have Lipschitz constant 1. The Stein equation T g = h - E_P h has a solution g_h, and the difference E_Q h - E_P h
+is the mean of T g_h under the sample. Suppose that all g_h have values bounded by c1, gradients bounded by c2, and
+gradients with Lipschitz constant c3. Then g_h satisfies the constraints of every graph, so the graph discrepancy with
+these Stein factors is an upper bound on the Wasserstein distance. Neither the dilation nor any other constant is
+required, because fewer constraints only increase the discrepancy. For other Stein factors, the discrepancy is
+multiplied by the largest ratio of the factors.
 
 **One dimension.** Let F be the cdf and p the density. Integration by parts gives g_h, g_h' and g_h'' as integrals of
 h'. The suprema over |h'| <= 1 at a point x are
@@ -14,22 +14,23 @@ h'. The suprema over |h'| <= 1 at a point x are
     |g'|  = |1 + s (1 - F)/p| B + |1 - s F/p| A,
     |g''| = 1 + |s' (1 - F)/p - s (1 + s (1 - F)/p)| B + |s' F/p + s (1 - s F/p)| A,
 
-where s is the score at x, B is the integral of F up to x, and A is the integral of 1 - F from x. The integrals are
+where s is the score at x, B is the integral of F up to x, and A is the integral of 1 - F beyond x. The integrals are
 computed on a grid.
 
 **Strongly log-concave targets.** Let the Hessian of log p be at most -k I, and let L3 and L4 bound the operator norms
 of its third and fourth derivatives. For the Langevin diffusion dZ = s(Z)/2 dt + dW with Z_0 = x, g_h is half the
-gradient of the integral over t of E h(Z_t) - E_P h. Under synchronous coupling, the first three derivatives of Z_t in x
-are at most a = exp(-k t/2), (L3/k) (a - a^2), and (3 L3^2/(2 k^2)) a (1 - a)^2 + (L4/(2 k)) a (1 - a^2). If M1, M2 and
-M3 bound the first derivatives of h and their Lipschitz constants, integration over t gives the Stein factors
+gradient of the integral over t of E h(Z_t) - E_P h. Under synchronous coupling, the first three derivatives of Z_t with
+respect to x are at most a = exp(-k t/2), (L3/k) (a - a^2), and (3 L3^2/(2 k^2)) a (1 - a)^2 + (L4/(2 k)) a (1 - a^2).
+If M1, M2 and M3 bound the first derivatives of h and their Lipschitz constants, integration over t gives the Stein
+factors
 
     c1 = M1/k,    c2 = (L3 M1/k^2 + M2/k) / 2,    c3 = ((L3^2/k^3 + 2 L4/(3 k^2)) M1 + L3 M2/k^2 + 2 M3/(3 k)) / 2.
 
 These factors hold in Euclidean norms, and therefore in the norms of the graph discrepancy. Linear functions have M2 =
-M3 = 0, which yields a bound on the errors of means. A function with the Lipschitz constant 1 is replaced by its mean
-over a normal distribution with standard deviation sigma in each coordinate. Then M1 = 1, M2 = sqrt(2/pi)/sigma, M3 = 4
-phi(1)/sigma^2, and its means under P and Q change by at most sigma E|N(0, I)| each. The smallest bound over a grid of
-sigma is used.
+M3 = 0, which yields a bound on the errors of means. A function with Lipschitz constant 1 is replaced by its mean over a
+normal distribution with standard deviation sigma in each coordinate. Then M1 = 1, M2 = sqrt(2/pi)/sigma, M3 = 4
+phi(1)/sigma^2, and each of its means under P and Q changes by at most sigma E|N(0, I)|. The smallest bound over a grid
+of sigma is used.
 
 References
 ----------
@@ -55,7 +56,7 @@ from steinkit.target import Target
 Factors = tuple[float, float, float]
 
 _POINTS = 8001  # number of grid points in one dimension
-_DEEP, _SHALLOW = 60.0, 18.0  # decrease of the log density at the ends of the grid, and of the range of the suprema
+_DEEP, _SHALLOW = 60.0, 18.0  # decrease of the log density at the ends of the grid and of the range of the suprema
 _MARGIN = 1.0 + 1e-3  # covers the errors of the suprema on the grid
 _FINEST = 0.1  # largest change of the log density between neighboring grid points
 _STEPS = 100

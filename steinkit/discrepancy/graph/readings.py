@@ -1,4 +1,4 @@
-"""Saturation: limits of the ranking by a graph Stein discrepancy.
+"""Saturation: limits of ranking by the graph Stein discrepancy.
 
 The Stein factors bound g by c1, its gradient by c2 and the Lipschitz constant of the gradient by c3.
 Therefore, g varies on the length scale l = min(c2/c3, sqrt(c1/c3)). If the distances between neighboring draws are
@@ -55,7 +55,7 @@ def spacing(graph: Graph, stein_factors: tuple[float, float, float]) -> float:
 def width_over_target(weights: Floats, points: Floats, scores: Floats, bounds: Floats | None) -> float:
     """Estimate the width of a sample, relative to the target, from its scores.
 
-    The estimate is the geometric mean over the coordinates. Bounded coordinates, and coordinates with scores that point
+    The estimate is the geometric mean over the coordinates. Bounded coordinates, and coordinates whose scores point
     away from the mean, are assigned a width of 1.
     """
     ratios = -(weights @ ((points - weights @ points) * scores))

@@ -40,8 +40,8 @@ _UNSEEN = (
 class GraphSteinDiscrepancy(Measured):
     """Result of `graph_stein_discrepancy`, with its bracket and Stein function.
 
-    The n points are the distinct points of the sample, in the order of their first appearance. The array
-    ``sample.inverse`` maps draws to points.
+    The n points are the distinct points of the sample, in order of first appearance. The array ``sample.inverse`` maps
+    draws to points.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class GraphSteinDiscrepancy(Measured):
         hold up to the rounding of the stored values, that is, up to a few rounding errors of their largest terms.
     slopes : ndarray, shape (n, d, d) or (n, d, 1)
         Gradient of g. See `grad_g`. An array of the second shape contains only the derivatives of g_j in direction j.
-        The other derivatives are zero because no edge adds a constraint, as in hundreds of dimensions.
+        The other derivatives are zero because no edge adds a constraint, as is usual in hundreds of dimensions.
     scores : ndarray, shape (n, d)
         Score of the target at the points, in raw units.
     sample : DistinctSample
@@ -137,7 +137,7 @@ class GraphSteinDiscrepancy(Measured):
 
         The ceiling is the sum of q (c1 |s| + c2) over all points and coordinates. For a diffusion operator, the ceiling
         is the sum of q (c1 |drift| + c2 sum |a|). The ratio is close to 1 for strongly biased samples, and for samples
-        with draws that are too far apart. The property `is_saturated` distinguishes the two cases.
+        whose draws are too far apart. The property `is_saturated` distinguishes the two cases.
         """
         if self.coefficients is None:
             drift, slopes = self.units.scores(self.scores), np.ones((1, 1))

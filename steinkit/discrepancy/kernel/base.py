@@ -187,7 +187,7 @@ class IMQ(BaseKernel):
         u : float or ndarray
             Squared distances, in squared units of the scale.
         weight : float or ndarray, like u
-            Factor of the second derivative.
+            Factor that multiplies the second derivative.
         scale : float
             Length scale c.
         exponent : float
@@ -285,7 +285,7 @@ class GaussianKernel(BaseKernel):
         u : float or ndarray
             Squared distances, in squared units of the scale.
         weight : float or ndarray, like u
-            Factor of the second derivative.
+            Factor that multiplies the second derivative.
         scale : float
             Length scale l.
 

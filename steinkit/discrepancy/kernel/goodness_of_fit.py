@@ -203,8 +203,8 @@ def kernel_stein_test(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores and bounds are not consistent, if the draws have unequal weights or are all equal,
-        or if the numbers overflow.
+        If the sample, scores and bounds are inconsistent, if the draws have unequal weights or are all equal, or if the
+        numbers overflow.
     TimeLimitError
         If the time limit is exceeded.
 
@@ -288,7 +288,7 @@ def _test(
     rough = only_p and _LEAST < size < 1.0 / _LEAST
     sums = _pair_sums(stein, signs, threads, rough)
     if rough:
-        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # replicates with signs that never flip
+        sums[np.abs(signs.sum(axis=1)) == n] = sums[0]  # replicates whose signs never flip
         error = _ROUGH * np.abs(sums).max()
         sums += np.einsum("rn,rn,n->r", signs, signs, stein.diagonal())
         near = np.flatnonzero((np.abs(sums - sums[0]) <= error) & (sums != sums[0]))

@@ -18,15 +18,15 @@ distribution. The U-statistic may be negative.
 
     k0(x_i, x_i) / 2 + sum_{l < j} k0(x_i, x_(l)).
 
-The draw also minimizes the kernel Stein discrepancy of the first j selected draws. With the kernel from the paper, the
-selected draws have a smaller spread than the sample. Scores are large in the tails and in narrow regions, so few draws
-from these regions are selected. Moment terms for the location and spread of each coordinate are therefore added to k0:
+This draw also minimizes the kernel Stein discrepancy of the first j selected draws. With k0 alone, the selected draws
+have a smaller spread than the sample. Scores are large in the tails and in narrow regions, so few draws from these
+regions are selected. Moment terms for the location and spread of each coordinate are therefore added to k0:
 
     k0(x, y) + r kappa sum_f f(x) f(y) / (2 d),      f = T e_j / |.|  and  T (x_j - m_j) e_j / |.|,
 
 for the operator T. Here, m is the mean of the sample, |.| is the root mean square of a feature over the draws, and
 kappa is the mean of k0(x, x) over the draws. Every f has mean zero under the target, so the sum is again a Stein
-kernel. The base kernel of this sum has a part that is linear in x. Setting r = 0 gives the algorithm in the paper.
+kernel. The base kernel of this sum has a part that is linear in x. Setting r = 0 gives the original algorithm.
 """
 
 from __future__ import annotations
@@ -223,8 +223,8 @@ def kernel_stein_discrepancy(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores, weights and bounds are not consistent, if the numbers overflow, if the kernel's
-        scale is not between 1e-30 and 1e30, or if a U-statistic of one draw is requested.
+        If the sample, scores, weights and bounds are inconsistent, if the numbers overflow, if the kernel's scale is
+        not between 1e-30 and 1e30, or if a U-statistic of one draw is requested.
     TimeLimitError
         If the time limit is exceeded.
 

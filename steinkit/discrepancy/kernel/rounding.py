@@ -19,7 +19,7 @@ terms, the error is therefore at most M eps S, with eps = 2^-53 [1]_. Upper boun
 
 - 3 d + 5 for the sums over dimensions;
 - (2 + |beta|)(d + 8) + 24 for phi, phi' and phi'', computed from a squared distance with relative error (d + 3) eps. In
-  an exponential exp(-e), the relative error of e is amplified by a factor e, so F, G and H are suprema of functions
+  an exponential exp(-e), the relative error of e is amplified by a factor of e, so F, G and H are suprema of functions
   multiplied by 1 + e;
 - 2 n + 24 for both sums over the n points, in any order;
 - 4 for the weights, which are rounded quotients;

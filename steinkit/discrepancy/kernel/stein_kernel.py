@@ -78,7 +78,7 @@ class SteinKernel:
         return values
 
     def rough_rows(self, which: Integers, start: int = 0) -> Floats:
-        """Compute rows, using matrix products in many dimensions.
+        """Compute rows, using matrix products in high dimensions.
 
         The products are several times faster than `rows`, but their rounding errors are relative to |x|^2 + |y|^2
         instead of |x - y|^2.

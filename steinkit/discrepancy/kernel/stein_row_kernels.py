@@ -37,7 +37,7 @@ Form = tuple[Floats, Floats, Floats]
 
 BLOCK = 256
 """Number of points that `add_rows` sums in one block."""
-_AT_ONCE = 16  # number of rows with intermediate results that fit in the processor cache
+_AT_ONCE = 16  # number of rows whose intermediate results fit in the processor cache
 _BUFFERS = 5
 
 

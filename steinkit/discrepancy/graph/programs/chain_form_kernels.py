@@ -64,7 +64,7 @@ class Chain(NamedTuple):
     value, slope : ndarray, shape (n,)
         Coefficients of gamma and of Gamma in the objective.
     c1, c2, c3 : float
-        Stein factors of the function, of its gradient and of the gradient's Lipschitz constant.
+        Stein factors, which bound the function, its gradient and the gradient's Lipschitz constant.
     far : float
         Distance t of the last node from a second bound, with the row |gamma + t Gamma| <= far_radius. It is -1 if there
         is no such bound.

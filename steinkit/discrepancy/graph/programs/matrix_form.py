@@ -115,7 +115,7 @@ class CoordinateProgram:
     matrix : scipy.sparse.csr_array, shape (m, N)
         The matrix A.
     radius : ndarray, shape (m,)
-        The right side r.
+        The right-hand side r.
     box : ndarray, shape (N,)
         The bounds u of the variables.
     objective : ndarray, shape (N,)

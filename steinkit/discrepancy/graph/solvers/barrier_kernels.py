@@ -53,7 +53,7 @@ def newton_weights(interior: Interior, weights: Floats) -> float:
 @with_twin(barrier_rows.affine_gap)
 @array_kernel
 def affine_gap(interior: Interior, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest predictor step (towards zero products).
+    """Return the gap after the longest predictor step (toward zero products).
 
     The gap is NaN if the change is NaN. With u = dv/s (or -dv/s), a product s z becomes s z (1 - primal u) (1 + dual
     (u - 1)). Over both sides of a row, the sum of s z u is (z+ - z-) dv, and the sum of s z u^2 is the weight times

@@ -31,7 +31,7 @@ def newton_weights(interior: Rows, weights: Floats) -> float:
 
 
 def affine_gap(interior: Rows, weights: Floats, gap: float, change: Floats) -> float:
-    """Return the gap after the longest predictor step (towards zero products)."""
+    """Return the gap after the longest predictor step (toward zero products)."""
     s_up, s_low, z_up, z_low = interior
     primal, dual = _lengths(change, s_up, s_low, (s_up, change), (s_low, -change))
     first, second = _sum((z_up - z_low) * change), _sum(weights * change * change)

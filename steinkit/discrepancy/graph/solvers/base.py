@@ -37,11 +37,11 @@ class Settings:
     deadline : float, default inf
         Value of `time.monotonic` at which the solver stops with its best candidate.
     n_jobs : int, default 1
-        Number of threads over coordinates.
+        Number of threads that solve coordinates in parallel.
     progress : bool, default False
         If True, a progress bar is shown on standard error.
     interrupted : StopSignal
-        Signal that is set at an interrupt and at the global deadline. Solvers and compiled kernels stop when the signal
+        Signal that is set on an interrupt and at the global deadline. Solvers and compiled kernels stop when the signal
         is set.
     """
 

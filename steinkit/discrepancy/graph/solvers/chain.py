@@ -294,7 +294,7 @@ class AggregatedSystem(ChainSystem):
     chain : Chain
         The full chain.
     ends : ndarray of int, shape (m,)
-        Last node of each block, ascending. The start of a segment is a separate block.
+        Last node of each block, in ascending order. The start of a segment is a separate block.
     progress : progress bar
         Progress bar that receives every bracket.
 
@@ -367,7 +367,7 @@ class _Unfolded:
     p : ndarray, shape (n, 5)
         Multipliers, which are zero except at the ends of blocks because the boxes determine the dual point.
     values, slopes : ndarray, shape (n,)
-        Gamma and its derivative at the nodes, up to rounding errors.
+        The function gamma and its derivative at the nodes, up to rounding errors.
     """
 
     def __init__(self, chain: Chain) -> None:

@@ -1,7 +1,7 @@
 """Compiled kernels for solver `chain`: Riccati recursion and edge blocks.
 
 The state of a node is (gamma, Gamma). The residuals a and e of the edge into the node are controls. The recursion runs
-backwards. The cost of the nodes ahead is a quadratic function of the state,
+backward. The cost of the nodes ahead is a quadratic function of the state,
 
     1/2 (P (gamma + r Gamma)^2 + s Gamma^2) - p0 gamma - p1 Gamma,        P, s >= 0.
 
@@ -54,7 +54,7 @@ class Blocks(NamedTuple):
         Lengths of the shears, which are h between the controls, and d before and after the controls. For single edges,
         `lag` has shape (0,).
     box : ndarray, shape (n,)
-        Positive bounds of |gamma|.
+        Positive bounds on |gamma|.
     start : ndarray, shape (5n,)
         Multipliers of the rows that balance the objective.
     c2, c3, far, far_radius : float

@@ -119,7 +119,7 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
 def _has_stalled(history: list[tuple[int, float]]) -> bool:
     """Return True if the bracket barely shrank while the iteration count doubled.
 
-    Also returns True if the iteration limit has been reached.
+    Also return True if the iteration limit has been reached.
     """
     now, gap = history[-1]
     before = [earlier for iterations, earlier in history if 2 * iterations <= now]

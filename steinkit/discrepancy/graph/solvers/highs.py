@@ -4,7 +4,7 @@ The dual of max b'y, |A y| <= r, |y| <= u is
 
     minimize r'(p+ + p-) + u'(s+ + s-)   subject to   A'(p+ - p-) + s+ - s- = b,   all >= 0,
 
-and y is the multiplier of its rows. The HiGHS interior point method, IPX, solves the dual without crossover to a
+and y contains the multipliers of its rows. The HiGHS interior point method, IPX, solves the dual without crossover to a
 vertex. If the certified bracket is wider than the tolerance, IPX runs again with a tolerance of 1e-10. If the bracket
 is still too wide, the dual simplex method solves the primal program with feasibility tolerances of 1e-10. The stopping
 decision depends only on the certificate, and the status that HiGHS reports is ignored.

@@ -11,10 +11,10 @@ every row. A Newton step with target products c solves
 
     (B' W B) dx = b + B'(c-/s- - c+/s+),      W = z+/s+ + z-/s-,
 
-which a `NewtonSystem` provides. An iteration [1]_ consists of a predictor, a corrector and, while the step is short, a
-few of Gondzio's correctors [2]_. The predictor uses c = 0. The corrector uses c = sigma mu omega plus the second-order
-term of the predictor, with sigma = (mu_affine/mu)^3. Gondzio's correctors move products that are far from the central
-path back towards it.
+a system that a `NewtonSystem` solves. An iteration [1]_ consists of a predictor, a corrector and, while the step is
+short, a few of Gondzio's correctors [2]_. The predictor uses c = 0. The corrector uses c = sigma mu omega plus the
+second-order term of the predictor, with sigma = (mu_affine/mu)^3. Gondzio's correctors move products that are far from
+the central path back toward it.
 
 Every iteration computes lower and upper bounds on the optimum, and the method stops once the bracket is narrow enough.
 These bounds ignore rounding errors. The reported bounds are computed by the certificate.
@@ -74,7 +74,7 @@ class Correctors(NamedTuple):
 
 
 class NewtonSystem(Protocol):
-    """Linear algebra with the constraint rows B of a program.
+    """Linear algebra for the constraint rows B of a program.
 
     Attributes
     ----------
@@ -110,9 +110,9 @@ class Solution:
     Attributes
     ----------
     rows : ndarray, shape (rows,)
-        Row values B x with the best lower bound.
+        Row values B x that give the best lower bound.
     multipliers : ndarray, shape (rows,)
-        Multipliers z+ - z- with the best upper bound.
+        Multipliers z+ - z- that give the best upper bound.
     lower, upper : float
         The best bounds, in the units of the system.
     iterations : int

@@ -183,7 +183,7 @@ def _in_turn(program: SteinProgram, settings: Settings) -> Iterator[tuple[str, S
 def _early(settings: Settings) -> Settings:
     """Return settings with a larger tolerance.
 
-    A fast solver uses them before a slow one.
+    A fast solver runs with these settings before a slow one.
     """
     end = time.monotonic() + _EARLY * settings.seconds_left
     return replace(settings, tolerance=max(settings.tolerance, _LOOSE), deadline=end)

@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work arrays for a block and the corners of the box around a cluster."""
+    """Work arrays for a block, and the corners of the box around a cluster."""
 
     shared: Frontier
     own: Frontier

@@ -123,7 +123,7 @@ def sorted_graph(points: DrawsLike) -> Graph:
     -------
     Graph
         Graph with n - 1 edges, listed from left to right. Equal points are joined by edges of length 0, in the order of
-        their index.
+        their indices.
 
     Raises
     ------
@@ -220,12 +220,12 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     graph : Graph or array_like of int, shape (m, 2)
         The graph, or an array of its edges.
     block : int, default 256
-        Number of points per step. The memory is O(block x n).
+        Number of points per step. The memory use is O(block x n).
 
     Returns
     -------
     float
-        The dilation, which is at least 1, and infinite if the graph is not connected. The ratio of equal points that
+        The dilation, which is at least 1, and infinite if the graph is not connected. The ratio for equal points that
         are joined by a path of length 0 is defined as 1.
 
     Raises

@@ -170,13 +170,13 @@ def greedy_spanner(
        that share this endpoint.
 
     For points in two or three dimensions, the time increases slightly faster than n. The worst case is O(n^2 d). A
-    value of t close to 1 yields more edges, up to all pairs, and increases the computing time. The memory is O(n d + m)
-    for m edges, plus 64 n pairs.
+    value of t close to 1 yields more edges, up to all pairs, and increases the computing time. The memory use is O(n d
+    + m) for m edges, plus 64 n pairs.
 
     For i < j, the distance between i and j in the graph is defined as the smallest floating-point sum of edge lengths
-    along a path from i to j. Other computations are used to decide a pair only if the relative margin exceeds 32 n
-    machine epsilons. All remaining pairs are decided by this sum. The edges are therefore the same on every machine and
-    for any number of threads.
+    along a path from i to j. Other computations are used to decide whether a pair is joined by an edge only if the
+    relative margin exceeds 32 n times machine epsilon. All remaining pairs are decided based on this sum. The edges are
+    therefore the same on every machine and for any number of threads.
 
     References
     ----------

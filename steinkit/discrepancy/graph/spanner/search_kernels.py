@@ -158,10 +158,10 @@ def search_goals(
 ) -> int:
     """Close the open goals that lie within their limits from `source`.
 
-    Return the number of the `n_open` goals that remain open. Nodes are settled in the order of the path length plus
+    Return the number of the `n_open` goals that remain open. Nodes are settled in order of the path length plus
     `weight` times the distance to a box that contains all goals. A weight above 1 settles fewer nodes but may find
-    longer paths. With weight 0, the box is not used. The search ends at `reach`, or when at most `patience` goals are
-    open.
+    longer paths. With a weight of 0, the box is not used. The search ends at `reach`, or when at most `patience` goals
+    are open.
     """
     limit, is_open = goals
     start, degree, to, length = graph

@@ -3,8 +3,8 @@
 With x = y/u, the program max b'y, |A y| <= r, |y| <= u has the rows B = [diag(1/r) A diag(u); I] of radius one. The
 Newton matrix H = B'WB of `interior_point` has one block of d + 1 columns per point. Two points are coupled only if a
 row contains both points, that is, if an edge of the graph joins the two points. On the spanner of a sample in the
-plane, the Cholesky factor has a few dozen numbers per column. In three dimensions, the factor grows faster than n. In
-higher dimensions, this matrix is nearly dense.
+plane, the Cholesky factor has a few dozen entries per column. In three dimensions, the factor grows faster than n. In
+higher dimensions, the factor is nearly dense.
 
 The factorization H = LL' is multifrontal [1]_, which means that nodes are eliminated in dense fronts. The nodes are
 eliminated in a minimum degree ordering [2]_. Every front passes its Schur complement to its parent in the elimination

@@ -57,11 +57,11 @@ class Task:
     settings : dict
         Settings of the measures by name.
     repeats : int
-        Number of independent samples for reference.
+        Number of independent reference samples.
     doubts : tuple of str
         Notes on renamed columns.
     run : LongRun, optional
-        Exact run with blocks for reference.
+        Exact run whose blocks serve as a reference.
     """
 
     samples: dict[str, Sample]

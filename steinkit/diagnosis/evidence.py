@@ -109,7 +109,7 @@ class Evidence:
         return self.invariance is None or self.invariance.p is None
 
     def tests(self, *omitted: str) -> tuple[TestResult, ...]:
-        """Run the tests, except those with omitted names, and share the level among them."""
+        """Run all tests except the omitted ones, and divide the level among them."""
         p_values = {}
         for test in TESTS:
             if test.name not in omitted:

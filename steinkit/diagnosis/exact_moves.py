@@ -229,7 +229,7 @@ class Group(NamedTuple):
     scale : int
         Index of the coordinate t.
     bound : float
-        Bound of t, which is infinite if t is unbounded.
+        Bound on t, which is infinite if t is unbounded.
     members : ndarray of int
         Indices of the coordinates a.
     medians : ndarray
@@ -326,9 +326,9 @@ class Composite:
     ----------
     density : Density
     points : ndarray, shape (n, d)
-        Draws for estimating axes and groups.
+        Draws used to estimate axes and groups.
     shares : ndarray, shape (n,)
-        Weights of the draws, with sum one.
+        Weights of the draws, which sum to one.
     rng : numpy.random.Generator
 
     Attributes
@@ -378,9 +378,9 @@ class ExactRun:
     points : ndarray, shape (n, d)
         Initial positions in raw units.
     shares : ndarray, shape (n,)
-        Weights, with sum one.
+        Weights, which sum to one.
     density : Density
-        Density of the target, which must have a log density.
+        Density of the target. The target must have a log density.
     rng : numpy.random.Generator
 
     Attributes

@@ -168,7 +168,7 @@ def _is_of_several(each: Finding) -> bool:
 def moment_findings(
     moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
-    """Return findings about moments, starting with those on several coordinates.
+    """Return findings about moments, with those about several coordinates first.
 
     Locations that are explained by shifts of other coordinates come last.
 
@@ -431,7 +431,7 @@ class MisplacedMass(NamedTuple):
     low, high : float
         Ends of the interval. One end may be infinite.
     excess : float
-        Fraction of the draws in the interval minus the target's probability of the interval.
+        Fraction of the draws in the interval minus the probability of the interval under the target.
     """
 
     low: float
@@ -451,7 +451,7 @@ def misplaced_mass(
     pull : ndarray, shape (n,)
         Score along the line.
     shares : ndarray, shape (n,)
-        Weights of the draws, with sum one.
+        Weights of the draws, which sum to one.
     bounds : tuple of two floats
         Bounds of u.
     """

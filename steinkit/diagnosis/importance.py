@@ -43,7 +43,7 @@ class ImportanceWeights:
     pareto_k : float
         Estimated shape of the tail of the importance ratios, or minus infinity if all ratios are equal.
     weights : ndarray, shape (n,)
-        Smoothed weights, with sum one.
+        Smoothed weights, which sum to one.
     mean, sd : ndarray, shape (d,)
         Moments of the weighted draws.
     moved : ndarray, shape (d,)

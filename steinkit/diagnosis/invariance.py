@@ -118,7 +118,7 @@ class InvarianceTest(Result):
     warnings : tuple of str
         Notes on draws that the test did not use.
     is_slow : bool
-        True if the log density is too slow for all draws. The verdict then omits the short exact run.
+        True if evaluating the log density at all the draws is too slow. The verdict then omits the short exact run.
 
     Examples
     --------

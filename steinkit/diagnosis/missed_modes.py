@@ -53,7 +53,7 @@ def missed_mode(own: Sample, others: Mapping[int, Sample], target: Target) -> Mi
     own : Sample
         Draws of the chain.
     others : mapping of int to Sample
-        Other chains by their numbers.
+        Other chains, keyed by number.
     target : Target
         A target with a log density.
 

@@ -74,9 +74,9 @@ def thin(
         Bounds of the support. The default is the bounds of the target.
     units : {"own", "raw"}, array_like of shape (d,), Units or mapping, default "own"
         Scale by which the draws are divided and the scores are multiplied. The scales are the standard deviations of
-        the draws ("own"), 1 as in [1]_ ("raw"), or a scale for each coordinate, as an array or by name, ``{"scale":
-        {...}}``. In raw units, coordinates with scales very different from the scale of the kernel have little effect
-        on the result.
+        the draws ("own"), 1 as in [1]_ ("raw"), or a separate scale for each coordinate, given as an array or by name,
+        ``{"scale": {...}}``. In raw units, coordinates with scales very different from the scale of the kernel have
+        little effect on the result.
     kernel : {"imq", "gaussian"}, IMQ or GaussianKernel, default "imq"
         Base kernel, with its scale in these units. See `kernel_stein_discrepancy`.
     moment_weight : float, default 0.3
@@ -101,9 +101,9 @@ def thin(
     UsageError
         If an argument is not valid.
     InputError
-        If sample, scores and bounds are not consistent, or if the numbers overflow. For "lp", this error is also raised
-        if there are fewer than eight distinct draws, if the scores have the wrong sign, or if all draws are on one
-        side of the mode.
+        If the sample, scores and bounds are not consistent, or if the numbers overflow. For "lp", this error is also
+        raised if there are fewer than eight distinct draws, if the scores have the wrong sign, or if all draws are on
+        one side of the mode.
     TimeLimitError
         If the time limit is exceeded.
 

@@ -80,15 +80,15 @@ def verdict(
     rng: Seed = 0,
     max_seconds: float | None = None,
 ) -> Verdict:
-    """Test whether draws come from their target without using reference draws.
+    """Test, without reference draws, whether draws come from their target.
 
     The result does not depend on the units of the coordinates.
 
     Parameters
     ----------
     draws : Sample, array_like of shape (n,), (n, d) or (chains, draws, d), or any object that `as_sample` accepts
-        Draws in the order in which they were generated, without burn-in. If there are more than five million numbers,
-        the tests use evenly spaced draws of each chain, and a warning states how many.
+        Draws in the order in which they were generated, without burn-in. If the sample contains more than five million
+        numbers, the tests use evenly spaced draws from each chain, and a warning states how many.
     target : Target, optional
         Target distribution. Exactly one source of scores is required: `target`, `scores`, or scores stored in the
         sample.
@@ -110,8 +110,8 @@ def verdict(
         whether the bias of a location, spread or dependence exceeds this size.
     analyses : int
         Number of times that a growing run is tested if it is stopped at the first rejection. The p-values are
-        multiplied by this number (Bonferroni's correction). The default is 1. Without the correction, six tests at
-        level 0.05 reject 15% of exact runs.
+        multiplied by this number (Bonferroni correction). The default is 1. Without the correction, six tests at level
+        0.05 reject 15% of exact runs.
     score_batch : int, optional
         Number of data points per draw from which the scores of a `Posterior` are estimated, as in `stochastic_scores`.
         The log density is not evaluated, so the mode weights are not tested.

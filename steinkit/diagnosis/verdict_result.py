@@ -141,12 +141,13 @@ class Verdict(Result):
     divergent : int or None
         Number of divergent transitions, or None if the sample does not record them.
     bfmi : float or None
-        Smallest energy Bayesian fraction of missing information of the chains, or None if the sample has no energies.
+        Smallest energy Bayesian fraction of missing information among the chains, or None if the sample has no
+        energies.
     findings : tuple of Finding
         Problems of rejected draws, in descending order of evidence. The tuple is empty if only the kernel test, the
         joint test of all pairs or the test of mode weights rejects the draws.
     burn_in : float or None
-        p-value of the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
+        p-value for the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
         all tests except the kernel test. The value is None otherwise, and for weighted draws and bounded supports.
     matters : float or None
         Size of a relevant bias, in standard units.

@@ -52,7 +52,7 @@ def verdicts_table(verdicts: Mapping[str, Verdict | None], last: str = "main fin
     Parameters
     ----------
     verdicts : mapping of str to Verdict or None
-        The verdict on each sample by name, or None if there is no verdict.
+        Verdicts, keyed by the name of the sample, with None for a sample without a verdict.
     last : {"main finding", "largest bias"}
         Content of the last column.
     """

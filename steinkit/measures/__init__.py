@@ -234,8 +234,8 @@ def take_measure(
         One of `measure_names`.
     sample : Sample
     target : Target, optional
-        Target distribution. A target is not required for "ess" or, except for "wasserstein", if the sample stores
-        scores.
+        Target distribution. A target is not required for "ess" or if the sample stores scores, but "wasserstein" always
+        requires one.
     settings : mapping, optional
         Settings by name, which may belong to several measures.
     **changes

@@ -39,7 +39,7 @@ class Scores(Result):
         The sample, with the parameter names of the target if it had no names.
     measurements : tuple of Measurement
     references : mapping of str to Reference
-        Values of exact samples, by measure.
+        Values of exact samples, keyed by measure.
     verdict : Verdict or None
     unjudged : str or None
         Reason why there is no verdict, or None if no verdict was requested.

@@ -73,7 +73,7 @@ class ComparedSample:
     sample : Sample, optional
         The sample, or None if the draws could not be read.
     measurements : mapping of str to Measurement
-        Results by measure.
+        Results, keyed by measure.
     errors : mapping of str to SteinkitError
         Errors raised for the other measures.
     verdict : Verdict or None
@@ -206,7 +206,7 @@ def score_sample(
     judging : Judging, optional
         Options of the verdict. By default, there is no verdict.
     rng : int, numpy.random.Generator or None
-        Random seed for the independent samples and of the verdict.
+        Random seed for the independent samples and the verdict.
 
     Raises
     ------

@@ -104,7 +104,7 @@ def comparison(result: Comparison, ax: Axes | None = None, *, measure: str | Non
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     measure : str, optional
-        Measure of the ranking. The default is the first measure of the comparison.
+        Measure used for the ranking. The default is the first measure of the comparison.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Plots of a graph Stein discrepancy.
 
-The plots show regions with too many and regions with too few draws.
+The plots show regions with too many or too few draws.
 
 The test function h of a Stein discrepancy has mean 0 under the target, and its mean over the draws is the discrepancy
 D. The function h maximizes this mean. Therefore, D is positive even for exact samples, and h is large at some of their
@@ -130,7 +130,7 @@ def stein_function(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples. See `draws`.
+        Source of the values for exact samples. See `draws`.
     legend : bool
         If True, a legend is added below the axis.
 
@@ -189,7 +189,7 @@ def draws(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of R. For a `Reference`, R is the largest value of independent samples of the same size
+        Source of R. For a `Reference`, R is the largest value among independent samples of the same size
         (`steinkit.reference_discrepancy`). For a verdict, R is D sqrt(`ksd_equivalent_draws` / ESS) if it finds bias,
         and D if it finds none. By default, R is D / 2, and the smallest set of draws that contributes half of the
         discrepancy is marked, even in exact samples.
@@ -262,7 +262,7 @@ def draws_with_density(
     ax : matplotlib Axes, optional
         Axes to draw on. By default, a new pyplot figure is created.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples. See `draws`.
+        Source of the values for exact samples. See `draws`.
     legend : bool
         If True, a legend is added below the axis.
 

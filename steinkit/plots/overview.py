@@ -55,7 +55,7 @@ def plot(result: Result) -> Figure:
     ----------
     result : Result
         A graph, sliced or moment Stein discrepancy, scores, a verdict with findings, a comparison, a curve, a sweep or
-        tuning, biases, mode weights, optimal weights, or repaired draws.
+        tuning run, biases, mode weights, optimal weights, or repaired draws.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def figures(found: Result, target: Target | None = None) -> tuple[ReportFigure, 
     found : Result
         A result of steinkit.
     target : Target, optional
-        Target of the result, for the contours of its density.
+        Target of the result, used to draw contours of its density.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def selection(
     measure: str | None = None,
     against: str | None = "ess",
 ) -> Axes:
-    """Plot two measures for the settings of a sweep, and mark their choices.
+    """Plot two measures for the settings of a sweep, and mark the best settings.
 
     The measures are a discrepancy and the effective sample size.
 
@@ -63,15 +63,16 @@ def selection(
     Parameters
     ----------
     result : SweepResult, or mapping of str to Choice
-        A sweep, or its choices by measure.
+        A sweep, or its choices, keyed by measure.
     parameter : str
-        Parameter of the horizontal axis. Each combination of the other parameters has a separate line.
+        Parameter shown on the horizontal axis. Each combination of the other parameters has a separate line.
     ax : matplotlib Axes, optional
         Axes on which the figure is drawn. By default, a new pyplot figure is created.
     measure : str, optional
-        Measure of the upper panel. The default is the first discrepancy.
+        Measure shown in the upper panel. The default is the first discrepancy.
     against : str, optional
-        Measure of the lower panel, if the result includes a choice by this measure. With None, the panel is omitted.
+        Measure shown in the lower panel, if the result includes a choice based on this measure. If None, the panel is
+        omitted.
 
     Returns
     -------
@@ -179,7 +180,7 @@ def budgets(result: SweepResult, ax: Axes | None = None, *, measure: str | None 
 
 
 def most_varied(settings: Iterable[Setting]) -> list[str]:
-    """Return the parameters with several values, in decreasing order of their number."""
+    """Return the parameters with several values, those with the most values first."""
     values: dict[str, set[str]] = {}
     for setting in settings:
         for name, value in setting.items():

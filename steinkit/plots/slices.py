@@ -1,7 +1,7 @@
 """Plots of a sliced graph Stein discrepancy and of moments.
 
-The test function h of a slice depends on the score and therefore on all coordinates of a draw. A plot of h against one
-coordinate is therefore a scatter plot, and the mean of h is added in bins of equal weight.
+The test function h of a slice depends on the score and therefore on all coordinates of a draw. For this reason, a plot
+of h against one coordinate is a scatter plot, with the mean of h added in bins of equal weight.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def slice_function(
     direction : int, optional
         Index of the slice. The default is the slice that contributes most.
     reference : Reference or Verdict, optional
-        Source of the values of exact samples. See `steinkit.plots.draws`. If the source has values per coordinate, the
+        Source of the values for exact samples. See `steinkit.plots.draws`. If the source has values per coordinate, the
         value of this slice is used.
     legend : bool
         If True, a legend is added below the axis.
@@ -130,7 +130,7 @@ def binned_means(u: Floats, h: Floats, weights: Floats) -> tuple[Floats, Floats,
 
 
 _OWN = ("location", "spread")
-_GAP = 1  # number of empty columns between moments of coordinates and of pairs
+_GAP = 1  # number of empty columns between the moments of coordinates and those of pairs
 _SATURATED = 8.0  # maximum of the color scale, in standard errors
 _WRITTEN = 8  # maximum number of coordinates with printed values; otherwise only signs of large values are printed
 _LARGE = 3.0  # in standard errors

@@ -67,9 +67,9 @@ def write_report(
     title : str, optional
         Line above the headline, and title of the page in a browser.
     target : Target or str, optional
-        Target of the scores, for the contours of its density. The target is required if it is defined by your own code.
-        If the target is a string ``path.py:attribute``, the file is executed. Built-in targets are identified from the
-        source.
+        Target of the scores, used to draw contours of its density. The target is required if it is defined in your own
+        code. If the target is a string ``path.py:attribute``, the file is executed. Built-in targets are identified
+        from the source.
 
     Raises
     ------

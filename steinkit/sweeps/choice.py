@@ -111,7 +111,7 @@ class Choice:
     level : float
         Confidence level of the intervals and of the ties.
     warnings : tuple of str
-        Warnings about failed cells, and about a number of seeds that is too small for the level.
+        Warnings about failed cells, and about having too few seeds for the level.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Choice:
 
     @property
     def at_end(self) -> tuple[str, str] | None:
-        """Numeric option with its best value at an end of the grid, or None.
+        """Numeric option whose best value is at an end of the grid, or None.
 
         The second item states whether the value is the "smallest" or the "largest". Only options with at least
         three values are considered.
@@ -368,10 +368,10 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
     Parameters
     ----------
     lower : ndarray, shape (seeds,)
-        Certified lower bounds of the losses of the first setting. The bounds are infinite for failed cells and NaN for
+        Certified lower bounds on the losses of the first setting. The bounds are infinite for failed cells and NaN for
         missing cells.
     upper : ndarray, shape (seeds,)
-        Certified upper bounds of the losses of the second setting, with the same seeds.
+        Certified upper bounds on the losses of the second setting, with the same seeds.
     error : float
         Probability of a wrong decision for two identical settings.
     repeats : int

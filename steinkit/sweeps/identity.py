@@ -52,7 +52,7 @@ def target_fingerprint(target: Target, files: Sequence[Path] = ()) -> str:
     target : Target
         The target.
     files : sequence of Path
-        Files that define the target. The contents of these files are part of the hash.
+        Files that define the target. The contents of these files are included in the hash.
 
     Notes
     -----
@@ -110,7 +110,8 @@ def _digits(values: ArrayLike) -> list[str]:
 def code_identity(function: Callable[..., Any]) -> str | None:
     """Return the hash of a function, or None if the function is not identifiable.
 
-    The hash covers the file of the function, its position in the file, and the values in its closure and defaults.
+    The hash covers the file that defines the function, its position in that file, and the values in its closure and
+    defaults.
     """
     function = getattr(function, "py_func", function)  # the Python function of a Numba dispatcher
     try:

@@ -101,9 +101,9 @@ class Plan:
     sampler : SweptSampler
         The sampler.
     settings : tuple of dict
-        Points of the grid, in an order where the last option varies fastest.
+        Points of the grid, ordered so that the last option varies fastest.
     seeds : tuple of int
-        Seeds of the chains of every setting.
+        Seeds for the chains of every setting.
     measure_settings : dict
         Options of the measures. The values may be objects.
     configuration : Configuration
@@ -312,7 +312,7 @@ def read_plan(path: str | os.PathLike[str], *, budgets: Sequence[int] = (), **de
     path : path
         Path of the file.
     budgets : sequence of int
-        Budgets, which replace those of the file.
+        Budgets, which replace those in the file.
     **defaults
         Values for keys that are missing from the [run] table.
 

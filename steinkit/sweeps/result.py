@@ -83,7 +83,7 @@ class _Chosen(Result):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SweepResult(_Chosen):
-    """Result of a sweep, with its cells and the setting chosen by each measure.
+    """Result of a sweep, with its cells and the best setting under each measure.
 
     Attributes
     ----------
@@ -93,15 +93,15 @@ class SweepResult(_Chosen):
     settings : tuple of dict
         Points of the grid.
     seeds : tuple of int
-        Seeds of the chains of every setting.
+        Seeds for the chains of every setting.
     configuration : Configuration
         Description of the sweep that is common to all cells.
     criteria : dict of str to Choice
-        The choice by each measure that can order the settings.
+        The choice under each measure that can order the settings.
     refused : dict of str to str
         Reasons why the other measures cannot order the settings.
     racing : dict of str to str, or None
-        With racing, the reasons why settings were dropped, by setting. None without racing.
+        With racing, the reasons why settings were dropped, keyed by setting. None without racing.
     reused : int
         Number of cells that were reused from earlier runs.
     warnings : tuple of str
@@ -115,8 +115,8 @@ class SweepResult(_Chosen):
     missed : MissedMode or None
         A mode that these draws missed. `missed.chain` is the index of a setting with draws in this mode.
     by_budget : dict of int to dict of str to Choice
-        The choice by each measure at each budget, if the sweep has budgets. The other attributes describe the largest
-        budget.
+        The choice under each measure at each budget, if the sweep has budgets. The other attributes describe the
+        largest budget.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class SweepResult(_Chosen):
         )
 
     def choices_at(self, measure: str) -> dict[int, Choice]:
-        """Return the choice by one measure at each budget.
+        """Return the choice under one measure at each budget.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class SweepResult(_Chosen):
         Returns
         -------
         dict of int to Choice
-            The choices by budget. Budgets at which the measure cannot order the settings are omitted.
+            The choices, keyed by budget. Budgets at which the measure cannot order the settings are omitted.
         """
         return {budget: each[measure] for budget, each in self.by_budget.items() if measure in each}
 
@@ -345,17 +345,17 @@ class TuningResult(_Chosen):
         The best setting.
     bias, margin : float or None
         Bias of the setting's chains on the last rung and its margin of error (95%), in posterior standard deviations.
-        Bias and margin are medians over the seeds, or None if the estimates are not reliable.
+        Both are medians over the seeds, or None if the estimates are not reliable.
     rungs : tuple of Rung
         Losses and order of the settings on each rung.
     seeds : tuple of int
-        Seeds of the chains of every setting.
+        Seeds for the chains of every setting.
     resource : str
         Unit of chain lengths: "budget" (likelihood evaluations at individual data points) or "draws".
     spent, full : int
         Cost of the choice, and cost of the full grid of all settings and seeds, in units of the resource.
     seconds, full_seconds : float
-        Computing time of all processes for sampling and scoring, and the estimated time for the full grid.
+        Computing time that all processes spent on sampling and scoring, and the estimated time for the full grid.
     verdict : Verdict or None
         Verdict on a new chain of full length with a seed that was not used for the choice.
     unjudged : str or None

@@ -88,7 +88,7 @@ def sweep(
         Options that are the same for all settings, such as ``draws``. With ``start="normal"``, each chain starts at a
         draw from the standard normal distribution that depends on its seed.
     seeds : int or sequence of int
-        Seeds of the chains of every setting. An integer n stands for the seeds 0, ..., n - 1.
+        Seeds for the chains of every setting. An integer n stands for the seeds 0, ..., n - 1.
     measures : sequence of str, optional
         Measures accepted by `steinkit score --measure`. Racing and the choice use the first measure that can order the
         settings. By default, the measures are "bias", "graph" in up to two dimensions or "sliced" in higher dimensions,
@@ -130,7 +130,7 @@ def sweep(
     -------
     SweepResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow to evaluate, the number of draws in the invariance test of the verdict
+        interruptions. If the log density is slow to evaluate, the number of draws in the verdict's invariance test
         depends on the computing time per evaluation.
 
     Raises

@@ -6,13 +6,13 @@ some of these settings advance to the next rung.
 In successive elimination [2]_ (option `racing`), the first three rungs use an eighth, a quarter and half of the seeds,
 but at least five seeds. The last rung uses all the seeds. The leader b of a rung is the setting with the smallest
 median loss. Setting i is dropped if it is distinguished from b (`steinkit.sweeps.choice`). This test compares the
-certified lower bounds of i with the upper bounds of b over resamples of the seeds. The error probability 0.05 is
+certified lower bounds of i with the upper bounds of b over resamples of the seeds. The error probability of 0.05 is
 divided by the number of comparisons, which is R (k - 1) for k settings and R rungs before the last. The setting with
 the smallest true median is therefore kept with a probability of at least 0.95. A wide bracket alone never causes a
 setting to be dropped.
 
 In tuning [3]_, the rungs use chains of increasing length. Scores of short chains do not reliably predict the order of
-long chains, and no statistical test is used to drop settings. Instead, the third of the settings with the smallest
+long chains, so no statistical test is used to drop settings. Instead, the third of the settings with the smallest
 median losses advances.
 
 References
@@ -58,7 +58,7 @@ class Rung(Record):
     measure : str
         The measure that orders the settings.
     losses : dict of str to float
-        Median losses over the seeds by setting, which are infinite if half of the cells have no value.
+        Median losses over the seeds, keyed by setting. A loss is infinite if half of the cells have no value.
     kept : tuple of dict
         Settings that advance, from best to worst.
 

@@ -20,7 +20,7 @@ _LIMITS = (
 def choice_statements(choice: Choice, blind: Choice | None) -> list[Statement]:
     """Describe the best setting, its ties and the confidence in the choice.
 
-    The argument `blind` is the choice of a measure that does not detect bias.
+    The argument `blind` is the choice based on a measure that does not detect bias.
     """
     best = f"{choice_headline(choice)}."
     if choice.at_end is not None:

@@ -6,9 +6,10 @@ settings and chains of length l_r on rung r, the cost per seed is the sum of n_r
 the cost per seed is k l. For k = 27, the ratio of these costs is 4 to 27. The lengths are chosen to match the given
 cost.
 
-A longer chain is run with the same seed as the shorter chain. Samplers use the same random numbers for any number of
-draws, so the shorter chain equals the beginning of the longer chain. Running this initial segment again costs at most
-a third as much as running the longer chain. All cells are stored in one file, and tuning can be resumed from this file.
+A longer chain is run with the same seed as the shorter chain. Samplers use the same random numbers regardless of the
+number of draws, so the shorter chain equals the beginning of the longer chain. Running this initial segment again costs
+at most a third as much as running the longer chain. All cells are stored in one file, and tuning can be resumed from
+this file.
 
 The settings of a rung are ordered by the first suitable measure (`steinkit.sweeps.choice.ranking`). A measure is
 suitable if enough settings to fill the next rung have values in more than half of their cells, and if the values for
@@ -72,7 +73,8 @@ def tune(
     target : Target or str
         The target. See `sweep`.
     sampler : str or callable
-        The sampler. See `sweep`. A user-defined function must use the same random numbers for any number of draws.
+        The sampler. See `sweep`. A user-defined function must use the same random numbers regardless of the number of
+        draws.
     grid : mapping of str to sequence
         Options of the sampler, with the values to try.
     options : mapping, optional
@@ -99,7 +101,7 @@ def tune(
     -------
     TuningResult
         The result. Except for computing times, the result does not depend on the number of workers, the backend, or
-        interruptions. If the log density is slow to evaluate, the number of draws in the invariance test of the verdict
+        interruptions. If the log density is slow to evaluate, the number of draws in the verdict's invariance test
         depends on the computing time per evaluation.
 
     Raises

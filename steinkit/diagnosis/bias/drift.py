@@ -1,7 +1,7 @@
 """Drift of means and variances under an exact Markov kernel.
 
-A Markov kernel that leaves the target P invariant moves draws towards P. Suppose that the kernel moves x to y, let mu
-be the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then the
+A Markov kernel that leaves the target P invariant moves draws toward P. Suppose that the kernel moves x to y, let mu be
+the mean of P, and assume linear mixing: E[y - mu | x] = rho (x - mu). If the mean of the draws has bias b, then the
 mean of y - x over the draws is -(1 - rho) b. The same relation holds for squared deviations from the mean of the draws,
 but the mean of these squares also grows by the square of the change in the mean.
 """
@@ -51,7 +51,7 @@ class Drift:
         points, moved, moved_squares : ndarray, shape (n, d)
             The draws, the averages of their later positions, and the averages of the squares of these positions.
         shares : ndarray, shape (n,)
-            Weights of the draws, with sum one.
+            Weights of the draws, which sum to one.
         chains : sequence of slice
             Rows of each chain.
         """
@@ -69,7 +69,7 @@ class Drift:
     def contradicts(
         self, mean_bias: Floats, mean_margin: Floats, sd_bias: Floats, sd_margin: Floats
     ) -> NDArray[np.bool_]:
-        """Return a mask of coordinates with bias estimates that contradict the drift.
+        """Return a mask of coordinates whose bias estimates contradict the drift.
 
         Parameters
         ----------

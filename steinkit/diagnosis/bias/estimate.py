@@ -30,7 +30,7 @@ from steinkit.scored_sample import ScoredSample
 from steinkit.target import Functions, Seed, Target, as_functions
 
 _METHODS = ("auto", "regression", "run")
-_WIDEST = 0.3  # largest margin of error of a reliable bias, in standard deviations
+_WIDEST = 0.3  # largest margin of error of a reliable bias estimate, in standard deviations
 _MARGINS = 2.0  # width of a margin of error, in standard errors
 _CHECKED = 4  # number of moves used to measure the drift, at a cost of 28 gradients per draw
 _MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run costs 28 to 280 gradients per draw
@@ -81,7 +81,7 @@ def estimate_bias(
         Additional quantities, such as probabilities or predictions. Each function maps draws of shape (n, d) to n
         values. The functions of the target are always included.
     method : {"auto", "regression", "run"}
-        "regression" uses Stein features and needs only scores. "run" moves every draw by a short exact MCMC run and
+        "regression" uses Stein features and needs only scores. "run" moves every draw with a short exact MCMC run and
         applies the regression to the moved draws. "auto" (default) starts with the regression. If the target has a log
         density, "auto" then compares the regression with the drift of the draws under an exact Markov kernel (28
         gradients per draw), and uses the run if an estimate is not reliable.
@@ -154,7 +154,7 @@ def bias_of(
     left_out : tuple of str
         Notes on functions that are constant over the draws.
     slowest : float, optional
-        Value of `Draws.of_slowest_change` for the draws in standard units, if it is available.
+        Value of `Draws.of_slowest_change` for the draws in standard units, if available.
     drift : Drift, optional
         Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If no drift is given,
         the method "auto" measures the drift if the target has a log density.
@@ -278,8 +278,8 @@ def _by_run(
 ) -> tuple[Estimates, tuple[str, ...], Floats]:
     """Move the draws until their estimates are reliable or the run ends.
 
-    Slowly mixing quantities may not have converged when the run ends. Errors therefore include the change in the
-    estimate during the last moves, and a margin covers a remaining change of up to twice this size. For standard
+    Slowly mixing quantities may not have converged when the run ends. The errors therefore include the change in the
+    estimate during the last moves, and each margin covers a remaining change of up to twice this size. For standard
     deviations, the larger of the changes in the estimate and in the draws is used because features may not detect a
     tail that fills slowly.
 

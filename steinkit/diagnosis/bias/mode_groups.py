@@ -7,12 +7,12 @@ Z is the root z of
 
     s_1 mean_i [ s(z - l(x_i) - M) ]  =  s_2 mean_j [ s(l(y_j) - z + M) ],      M = log(s_1 / s_2),
 
-where s is the logistic function. This estimate is Bennett's acceptance ratio, the bridge estimator with the smallest
-variance. To compute s_1, the number of draws is divided by the autocorrelation time of the terms on the left-hand side.
-The terms on both sides are bounded, so their relative variances can be estimated reliably even if the overlap of p and
-q is small. The sum of the relative variances is the relative variance of Z. The proposal q is a t distribution with
-seven degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The
-halves are then exchanged.
+where s is the logistic function. This is the Bennett acceptance ratio, the bridge estimator with the smallest variance.
+To compute s_1, the number of draws is divided by the autocorrelation time of the terms on the left-hand side. The terms
+on both sides are bounded, so their relative variances can be estimated reliably even if the overlap of p and q is
+small. The sum of the relative variances is the relative variance of Z. The proposal q is a t distribution with seven
+degrees of freedom and the mean and covariance of one half of the draws. The estimate uses the other half. The halves
+are then exchanged.
 
 **Groups** are separated by valleys in the density. Draws are split repeatedly until no group has a valley indicated by
 the scores or a gap much wider than the neighboring gaps. Groups are merged if the log density has no valley on the line
@@ -24,7 +24,7 @@ References
 C. H. Bennett (1976), "Efficient estimation of free energy differences from Monte Carlo data", J. Comput. Physics 22.
 X.-L. Meng and W. H. Wong (1996), "Simulating ratios of normalizing constants via a simple identity", Stat. Sinica 6.
 A. M. Overstall and J. J. Forster (2010), "Default Bayesian model determination methods for generalised linear mixed
-models", CSDA 54, on the use of separate draws for the fit of the proposal.
+models", CSDA 54, on using separate draws to fit the proposal.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
     at_draws : ndarray, shape (n,)
         Log ratios l at the draws in the region.
     at_proposals : ndarray, shape (m,)
-        Log ratios l at the proposals, which are -inf outside the region.
+        Log ratios l at the proposals, equal to -inf outside the region.
     chains : sequence of slice
         Rows of each chain.
     """

@@ -234,8 +234,8 @@ def mode_weights(draws: DrawsLike, target: Target, *, max_seconds: float | None 
 
     Notes
     -----
-    The log density is evaluated at up to 10,000 draws of each mode, at twice this number of proposals (at least 1,000),
-    and at some points between the modes. The score is evaluated at every draw.
+    The log density is evaluated at up to 10,000 draws of each mode, at twice as many proposals (at least 1,000), and at
+    some points between the modes. The score is evaluated at every draw.
 
     References
     ----------

@@ -1,16 +1,16 @@
 """Weights of draws that minimize a Stein discrepancy.
 
-In one dimension, the discrepancy is the graph Stein discrepancy by default. In higher dimensions, the default is the
-sum of slices and moments. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the
-graph. Let z be the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j
-is the largest mean of
+By default, the discrepancy is the graph Stein discrepancy in one dimension and the sum of slices and moments in higher
+dimensions. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the graph. Let z be
+the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j is the largest
+mean of
 
     phi(z_j) (C t)_j / C_jj + phi'(z_j),
 
 where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
 the marginal distribution of z_j. If t_j were used instead, slices of strongly dependent coordinates would be noisy. If
 coordinate k has bounds, C_jk is replaced by 0 for k != j because the vector field must vanish at the bounds. The
-moments are the features of the entropy weights (`stein_regression`), divided by their mean absolute values.
+moments are the features used for the entropy weights (`stein_regression`), divided by their mean absolute values.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class OptimalWeights(Result):
     before : float
         Discrepancy of the given draws with equal weights.
     discrepancy : {"graph", "slices"}
-        Kind of the discrepancy.
+        Kind of discrepancy.
     effective_size : float
         Kish's effective sample size of the weights.
     max_weight : float or None
         Largest allowed weight of a draw, or None if the weights are not limited.
     test_function : ndarray, shape (n,)
-        Values at the draws of a test function with mean zero under the target. The mean of this function is at least
+        Values, at the draws, of a test function with mean zero under the target. The mean of this function is at least
         `lower` under all allowed weights, which proves the lower bound.
     stein_function : ndarray, shape (n, d)
         Values of the optimal Stein function at the draws, in standard units.
@@ -165,7 +165,7 @@ class OptimalWeights(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the means, standard deviations and 5% and 95% quantiles.
+        """Return the means, standard deviations, and 5% and 95% quantiles.
 
         Returns
         -------
@@ -216,7 +216,7 @@ def moments_table(before: Sample, after: Sample) -> Table:
 
 
 def _described(sample: Sample) -> Floats:
-    """Return weighted means, sds, 5% and 95% quantiles as an array of shape (4, d)."""
+    """Return weighted means, sds, and 5% and 95% quantiles, with shape (4, d)."""
     mean = sample.probabilities @ sample.points
     sd = np.sqrt(sample.probabilities @ (sample.points - mean) ** 2)
     return np.vstack([mean, sd, tail_quantiles(sample)])
@@ -258,7 +258,7 @@ def optimal_weights(
         dimension and slices otherwise. Both discrepancies are computed in units of the standard deviations of the
         draws.
     max_weight : float, optional
-        Largest weight of a draw, at least 1/n. By default, the weights are not limited.
+        Largest allowed weight of a draw, at least 1/n. By default, the weights are not limited.
     stein_factors : tuple of three floats, default (1, 1, 1)
         Bounds (c1, c2, c3) on the Stein function, its gradient, and the gradient's Lipschitz constant.
     tolerance : float, default 1e-2
@@ -269,7 +269,7 @@ def optimal_weights(
     Returns
     -------
     OptimalWeights
-        The weighted sample, the bracket of the smallest discrepancy, and the optimal Stein function.
+        The weighted sample, the bracket for the smallest discrepancy, and the optimal Stein function.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def optimal_weights(
     Notes
     -----
     The weights correct the shape of marginal distributions, including quantiles. As a quadrature rule, the weights also
-    reduce the sampling error of exact draws. The effective size is usually about half of the number of draws. Weights
+    reduce the sampling error of exact draws. The effective size is usually about half the number of draws. Weights
     cannot replace missing draws. The scores do not determine the weights of separate modes. For these, see `repair` and
     `mode_weights`.
 

@@ -151,7 +151,7 @@ class Quantities:
         Parameters
         ----------
         slowest : float, optional
-            Value of `Draws.of_slowest_change` for the draws in standard units, if it is available.
+            Value of `Draws.of_slowest_change` for the draws in standard units, if available.
         """
         valley = deepest_valley(self.operand)
         slowest = self.operand.draws.of_slowest_change if slowest is None else slowest

@@ -111,7 +111,7 @@ class Repaired(Result):
         )
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the means, sds and 5% and 95% quantiles before and after correction.
+        """Return the means, sds, and 5% and 95% quantiles before and after correction.
 
         Returns
         -------
@@ -174,12 +174,12 @@ def repair(
         Bounds of the support. The default is the bounds of the target.
     method : {"auto", "weights", "optimal", "run"}
         "weights" computes entropy weights, under which Stein features have mean zero. "optimal" computes the weights
-        with the smallest Stein discrepancy (`optimal_weights`), which also correct quantiles. "run" moves every draw by
-        short exact MCMC runs. "auto" (default) uses entropy weights if their effective sample size is at least a fifth
-        of the number of draws and all estimates are reliable, and a run otherwise. The method "auto" does not choose
-        optimal weights. If the draws are multimodal and the target has a log density, "auto" and "optimal" correct the
-        weights of the modes by `mode_weights`. Within each mode, "auto" does not change the draws, and "optimal"
-        computes optimal weights.
+        with the smallest Stein discrepancy (`optimal_weights`), which also correct quantiles. "run" moves every draw
+        with short exact MCMC runs. "auto" (default) uses entropy weights if their effective sample size is at least a
+        fifth of the number of draws and all estimates are reliable, and a run otherwise. The method "auto" does not
+        choose optimal weights. If the draws are multimodal and the target has a log density, "auto" and "optimal"
+        correct the weights of the modes using `mode_weights`. Within each mode, "auto" does not change the draws, and
+        "optimal" computes optimal weights.
     max_seconds : float, optional
         Time limit in seconds.
     rng : int, numpy.random.Generator or None

@@ -142,9 +142,10 @@ class BiasEstimate(Measurement):
         Lower bound on the bias of each mean, in units of `sd`. The bound is the distance by which an exact run moved
         the mean if the run ended before the estimate was reliable, and 0 otherwise.
     weights : ndarray, shape (n,), or None
-        Weights of the draws, with sum one, under which Stein features have mean zero. None if there are too few draws.
+        Weights of the draws, summing to one, under which Stein features have mean zero. None if there are too few
+        draws.
     method : {"regression", "run", "modes"}
-        Method of the estimates. For "modes", estimates by regression within each mode are combined by the mode weights.
+        Method of the estimates. For "modes", regression estimates within each mode are combined using the mode weights.
     moved : Sample or None
         Positions of the draws after an exact run.
     gradients : int
@@ -444,7 +445,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
     Parameters
     ----------
     estimates : mapping of str to BiasEstimate
-        Estimates by the name of the sample.
+        Estimates, keyed by the name of the sample.
     most : int or None
         Approximate number of rows, or None for all quantities. At least three quantities are included.
 

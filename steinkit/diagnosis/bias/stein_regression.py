@@ -305,8 +305,7 @@ def cross_fitted(operand: Operand, quantities: Floats, kind: FeatureSet) -> Floa
     ----------
     operand : Operand
     quantities : ndarray, shape (n, m)
-        Values of functions of the draws. For "own2" and "own4", the functions must be the coordinates, all of them and
-        in order.
+        Values of functions of the draws. For "own2" and "own4", the functions must be all the coordinates, in order.
     kind : {"own2", "own4", "diagonal", "pairs", "affine", "quadratic", "chosen"}
         Feature set.
 
@@ -485,12 +484,12 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     features : ndarray, shape (n, p)
         Functions with mean zero under the target.
     shares : ndarray, shape (n,)
-        Weights of the draws, with sum one.
+        Weights of the draws, which sum to one.
 
     Returns
     -------
     ndarray, shape (n,)
-        Weights with sum one.
+        Weights that sum to one.
     """
     from scipy.special import logsumexp
 
@@ -568,7 +567,7 @@ class Estimates:
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
 def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
-    """Estimate each quantity by the feature set with the least residual variance.
+    """Estimate each quantity with the feature set that leaves the least variance.
 
     Parameters
     ----------
@@ -624,7 +623,7 @@ def standard_errors(draws: Draws, influence: Floats) -> Floats:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the range of finite values per column, or infinity without any."""
+    """Return the range of finite values per column, or infinity if none exist."""
     present = np.isfinite(values)
     upper = np.where(present, values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), upper - np.where(present, values, np.inf).min(axis=0), np.inf))

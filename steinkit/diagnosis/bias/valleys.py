@@ -1,15 +1,15 @@
-"""Detection of valleys of the target's density between groups of draws.
+"""Detection of valleys in the target's density between groups of draws.
 
 If a valley of the density separates groups of draws, the score does not determine the weights of the groups. For a
 direction v with |v| = 1, the marginal density p_v of v.x satisfies
 
     d/dt log p_v(t) = E[ v.s(x) | v.x = t ],
 
-where s is the score. This slope can be estimated from the draws for any proportions of the groups. The slope is
-interpolated linearly between the draws and integrated to obtain the marginal log density. A valley is a point with
+where s is the score. This slope can be estimated from the draws regardless of the proportions of the groups. The slope
+is interpolated linearly between the draws and integrated to obtain the marginal log density. A valley is a point with
 higher marginal density on both sides. The search covers the coordinates, the principal axes, and the line between the
-two means of 2-means clustering. On a bounded support, the search covers only the coordinates because the formula for
-the slope does not hold for other directions.
+two cluster means found by 2-means clustering. On a bounded support, the search covers only the coordinates because the
+formula for the slope does not hold for other directions.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _integral(steps: Floats, slope: Floats, near: float) -> Floats:
     """Integrate a slope up to the end and the midpoint of each step.
 
     Up to the midpoint, a linear slope from g_0 to g_1 contributes (3 g_0 + g_1) / 8 times the step length. The nearer
-    end therefore has the weight `near` = 3 and the other end has the weight 1. For variances, the weights are 9 and 1.
+    end therefore has weight `near` = 3, and the other end has weight 1. For variances, the weights are 9 and 1.
     """
     halves = np.stack([steps * (near * slope[:-1] + slope[1:]), steps * (slope[:-1] + near * slope[1:])])
     return np.concatenate([[0.0], np.cumsum(halves.T.ravel())])

@@ -301,7 +301,7 @@ def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | No
 
 
 def named_as(target: Target | None, sample: Sample, columns: Any) -> tuple[Sample, tuple[str, ...]]:
-    """Rename the columns that ``--columns`` lists after the target's parameters.
+    """Name the columns listed in ``--columns`` after the target's parameters.
 
     Where possible, the parameters of the target are selected by name.
     """

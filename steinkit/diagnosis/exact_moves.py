@@ -23,7 +23,7 @@ deviation, determines the scale of a group of coordinates a. These moves change 
     t <- t + e,    a <- m + (a - m) exp(b e),        accepted with the Jacobian exp(b e (number of scaled directions)),
 
 where b is a fixed slope, and m contains the medians of a or the mean of the group. If m is the mean of the group, the
-number of scaled directions is smaller by one. If t has one bound, it is replaced by the logarithm of its distance from
+number of scaled directions is reduced by one. If t has one bound, it is replaced by the logarithm of its distance from
 the bound. The groups are identified from the correlations between log |a - median| and the ranks of t. The moves leave
 the target invariant for every choice of groups.
 

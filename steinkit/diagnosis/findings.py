@@ -73,7 +73,7 @@ _MOST_EXPLAINED = 50  # maximum number of moments that a shift may explain
 _LEAST = 3.0  # minimum z-score of a significant location
 _AS_CLEAR = 0.5  # a moment replaces a shape if its |z| is at least this fraction of the shape's |z|
 # the same fraction for a moment that is explained by another moment; if the shape is correct, the ratio of the two |z|
-# is between 1.1 and 1.4
+# values is between 1.1 and 1.4
 _EXPLAINED = 0.8
 _LEAST_SHARE = 0.2  # fraction of the largest z-score below which other moments are not reported
 _FURTHER = 10.0  # factor by which the largest p-value increases for additional moments

@@ -79,7 +79,7 @@ class ImportanceWeights:
 
 
 def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None, tuple[str, ...]]:
-    """Compute Pareto-smoothed importance weights if the sample has `Sample.log_q`.
+    """Compute Pareto-smoothed importance weights if `Sample.log_q` is available.
 
     Parameters
     ----------

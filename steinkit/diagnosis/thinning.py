@@ -93,8 +93,8 @@ def thin(
     Sample
         For "stein", the m draws in the order of selection, with equal weights. A draw may occur repeatedly. For "lp",
         the selected draws in their order in the sample, with their weights. If several draws are equal, the first one
-        represents them. The field `draw` contains the numbers of the draws. If the sample has no draw numbers, the
-        draws of each chain are numbered from 0.
+        represents them. The field `draw` contains the draw numbers. If the sample has no draw numbers, the draws of
+        each chain are numbered from 0.
 
     Raises
     ------

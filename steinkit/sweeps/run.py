@@ -83,7 +83,7 @@ def sweep(
         Name of a sampler, ``path.py:function``, or a function ``(target, *, seed, **options)`` that returns the draws
         of one chain as `Draws`, a `Sample` or an array. If a path is given, the file is executed.
     grid : mapping of str to sequence
-        Options of the sampler, with the values to try.
+        Sampler options and the values to try.
     options : mapping, optional
         Options that are the same for all settings, such as ``draws``. With ``start="normal"``, each chain starts at a
         draw from the standard normal distribution that depends on its seed.
@@ -98,7 +98,7 @@ def sweep(
         at each of these budgets. A chain with a smaller budget is the beginning of the chain with a larger one. The
         sampler must accept an option ``budget``.
     target_options : mapping, optional
-        Options of a target given by its name.
+        Options for a target given by name.
     tolerance : float
         Largest relative width of a bracket. The default is larger than for a single score, because the differences
         between seeds are much larger than one percent.

@@ -109,7 +109,7 @@ class Rung(Record):
 def ladder(settings: int, full: int, cost: float) -> list[tuple[int, int]]:
     """Return the number of settings and the chain length on each rung.
 
-    The chains have the maximum length that `cost` allows. The cost is a fraction of the cost of the full grid.
+    The chains have the maximum length that `cost` allows. Here, `cost` is a fraction of the cost of the full grid.
 
     Raises
     ------

@@ -76,18 +76,18 @@ def tune(
         The sampler. See `sweep`. A user-defined function must use the same random numbers regardless of the number of
         draws.
     grid : mapping of str to sequence
-        Options of the sampler, with the values to try.
+        Sampler options and the values to try.
     options : mapping, optional
         Options that are the same for all settings. ``budget`` (likelihood evaluations at individual data points) or
         ``draws`` is the full length of a chain.
     cost : float
-        Fraction of the cost of the full grid to spend on the choice. The chain for the verdict is not included.
+        Fraction of the full grid's cost to spend on the choice. The chain for the verdict is not included.
     seeds : int or sequence of int
         Seeds of the chains of every setting, as for `sweep`.
     measures : sequence of str
         Measures in order of preference. Each rung uses the first measure that can order its settings.
     target_options : mapping, optional
-        Options of a target given by its name.
+        Options for a target given by name.
     file : path, optional
         SQLite file for the cells. Each cell is committed when it is finished, and a later call resumes from the file.
     n_jobs : int, optional

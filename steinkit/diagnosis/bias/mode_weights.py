@@ -85,7 +85,7 @@ class ModeWeights(Result):
     reweighted : Sample
         The draws, with weights that sum to the probability of each mode.
     effective_draws : float
-        Number of draws divided by the longest autocorrelation time of the indicators of the modes.
+        Number of draws divided by the longest autocorrelation time of the mode indicators.
     evaluations : int
         Number of points at which the log density was evaluated.
     warnings : tuple of str

@@ -68,7 +68,7 @@ class Quantities:
             If there are fewer draws than coordinates, a quantity is constant, a function fails, or the scores have the
             wrong sign.
         UsageError
-            If a function has the name of a coordinate.
+            If a function has the same name as a coordinate.
         """
         draws, coordinates = sample.draws, sample.points.names
         n, dim = draws.points.shape

@@ -5,7 +5,7 @@
     python benchmarks/approximate_fits.py --quick
     python benchmarks/approximate_fits.py --truths            # compute the true moments again
 
-A fit consists of a thousand draws of an approximation (`approximations.py`) to a target (`curved_models.py`). Each of
+A fit consists of a thousand draws from an approximation (`approximations.py`) to a target (`curved_models.py`). Each of
 its means and standard deviations is a quantity. A quantity is *reliable* if the verdict reports it as reliable. It is
 *covered* if the true bias is within the margin of error, plus two standard errors of the reference value. Biases are in
 true standard deviations, and biases of standard deviations are log ratios. The tables list the following numbers for

@@ -22,7 +22,7 @@ The program has the following parts:
 - modes: the same sampler on a mixture posterior with two modes, and distant normal modes with incorrect weights;
 - choice: the true error of the SGLD setting that each measure chooses, relative to the smallest error of all settings.
   The column "ranked" counts the seeds, out of ten, for which a sweep ranks the settings by bias. This requires that all
-  estimates for the best setting are reliable, and that no draws split into separate modes.
+  estimates for the best setting be reliable, and that no draws split into separate modes.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def posteriors(folder: Path) -> Iterator[Problem]:
 
 
 def skewed_logistic(dim: int, data: int, correlation: float = 0.5, seed: int = 0) -> sk.targets.LogisticRegression:
-    """Return a logistic regression with small data and a non-normal posterior."""
+    """Return a logistic regression with few data points and a non-normal posterior."""
     rng = np.random.default_rng([11, seed, dim])
     root = np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim))))
     features = rng.standard_normal((data, dim)) @ root.T

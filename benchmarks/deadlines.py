@@ -91,7 +91,7 @@ def judged(x: np.ndarray, seconds: float) -> Any:
 
 
 def from_command_line(*options: str) -> Callable[[np.ndarray, float], Any]:
-    """Run ``steinkit score`` on a file, including its reading."""
+    """Run ``steinkit score`` on a file, including reading the file."""
 
     def call(x: np.ndarray, seconds: float) -> Any:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Accuracy of steinkit's results for fits by PyMC, NumPyro, BlackJAX and Stan.
+"""Accuracy of steinkit's results for fits from PyMC, NumPyro, BlackJAX and Stan.
 
     python benchmarks/ecosystem_fits.py --keep FOLDER    # a quarter of an hour; FOLDER stores the fits for later runs
     python benchmarks/ecosystem_fits.py --only pymc --models centred --quantities

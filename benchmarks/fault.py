@@ -132,6 +132,6 @@ def pick(rng: np.random.Generator, dim: int, count: int = 1) -> list[int]:
 
 
 def names_of(coordinates: Iterable[str], names: Iterable[str]) -> set[int]:
-    """Return the numbers of coordinates with given names."""
+    """Return the indices of the coordinates with given names."""
     every = list(names)
     return {every.index(name) for name in coordinates}

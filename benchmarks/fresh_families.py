@@ -4,9 +4,9 @@
     python benchmarks/fresh_families.py --final    # seeds 1000, 1001, ..., for the last run
     python benchmarks/fresh_families.py --quick
 
-The families and their sizes are fixed. No method, level or constant of the package may be chosen by these results, and
-this file must not be changed after a run. Failing families are reported unchanged. One sample of each was evaluated to
-test the benchmark.
+The families and their sizes are fixed. No method, level or constant of the package may be chosen based on these
+results, and this file must not be changed after a run. Failing families are reported unchanged. One sample of each was
+evaluated to test the benchmark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Defects that occur in practice, defined before any test was applied to them. Do not use them to choose settings.
 
 Two were changed after a comparison with exact draws. The first step size of Langevin dynamics on the logistic
-regression increased the sds by only 1%; and Hamiltonian dynamics has no affected coordinates in particular, because
-all are too wide.
+regression increased the sds by only 1%. For Hamiltonian dynamics, no coordinate in particular is affected because all
+are too wide.
 """
 
 from __future__ import annotations

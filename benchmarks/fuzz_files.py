@@ -72,7 +72,7 @@ class Tally:
 class Worker:
     """Process that reads mutated files, one per input line.
 
-    It is started again after it was killed.
+    It is restarted after it is killed.
     """
 
     def __init__(self, memory: int, complaints: IO[bytes]) -> None:

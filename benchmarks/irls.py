@@ -1,4 +1,4 @@
-"""Data read by IRLS on growing batches, and reliability of its test of directions.
+"""Data read by IRLS on growing batches, and reliability of its direction test.
 
 The first table is for simulated regressions. It lists the data read (in multiples of the data set) and the seconds
 until the error of a method remains below .5% and .05%, and until the method stops. Ratios are relative to the method

@@ -4,7 +4,7 @@ Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the comm
 TERM or INT. The sweep is then resumed from its file. Every cell of the file must remain unchanged, and all cells must
 be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which Ctrl-C sends),
 or within half of that in processor time if the machine is busy. Five seconds later, none of its processes may remain.
-Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report it, lose no finished
+Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report this, lose no finished
 cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to the
 structure must be reported, but SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
 
@@ -235,7 +235,7 @@ def processes(mark: str) -> dict[int, str]:
 def send(sweep: Sweep, process: subprocess.Popen[bytes], number: signal.Signals, victim: str) -> bool:
     """Send a signal to the sweep, or to a worker if there is one.
 
-    Return False if the sweep ended before.
+    Return False if the sweep has already ended.
     """
     while process.poll() is None:
         if victim == "parent":

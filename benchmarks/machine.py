@@ -1,4 +1,4 @@
-"""Single-thread performance of this machine: BLAS, the STREAM triad, and random numbers of NumPy."""
+"""Single-thread performance of this machine: BLAS, the STREAM triad, and NumPy random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU seconds of each measure for draws of N(0, I), with loaded kernels.
+"""CPU seconds of each measure for draws from N(0, I), with loaded kernels.
 
 A cell is the median of several runs, or a single run if it takes long. Cells are empty if a measure does not apply to
 more than one dimension, or if a graph would take too long.

@@ -1,11 +1,11 @@
 """Cost of the measures, their values for biased samples, and error rates of the kernel test.
 
-**Cost.** The program measures the kernel Stein discrepancy of n draws of N(0, I) in ten dimensions (V-statistic, kernel
-IMQ(1, -1/2)), with one and two threads. The run time is compared with that of other implementations for the same draws
-and scores: `stein-thinning` and `goodpoints` (in double precision), `ksd-metric` (which uses automatic differentiation
-and memory O(n^2 d^2)), and the formula in NumPy, by blocks of rows, with the default number of BLAS threads. Wall times
-are medians of alternating runs. Peers that are not installed are reported and skipped. The peak of resident memory is
-measured in a separate process.
+**Cost.** The program measures the kernel Stein discrepancy of n draws from N(0, I) in ten dimensions (V-statistic,
+kernel IMQ(1, -1/2)), with one and two threads. The run time is compared with that of other implementations for the same
+draws and scores: `stein-thinning` and `goodpoints` (in double precision), `ksd-metric` (which uses automatic
+differentiation and memory O(n^2 d^2)), and the formula in NumPy, by blocks of rows, with the default number of BLAS
+threads. Wall times are medians of alternating runs. Peers that are not installed are reported and skipped. The peak of
+resident memory is measured in a separate process.
 
 **Sensitivity.** All measures are computed for samples with a known defect, for a mixture of two normal distributions in
 one dimension. Values are relative to those of independent draws from the target, so that measures can be compared.

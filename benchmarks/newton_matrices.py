@@ -70,7 +70,7 @@ class NewtonMatrix:
         self.system.stop[0] = False
 
     def residual(self) -> float:
-        """Compute the relative error of a solution by the factor of steinkit.
+        """Compute the relative error of a solution obtained with steinkit's factor.
 
         The error refers to the matrix that is given to the peers.
         """
@@ -133,7 +133,7 @@ class PeerSystem:
         change[:] = self.rows @ self.solve(self.objective + self.columns @ force)
 
     def bounds(self, rows: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
-        """Compute bounds on the optimum in the same way as solver `block`."""
+        """Compute bounds on the optimum in the same way as the solver `block`."""
         lower = self.objective @ rows[self.m :] / max(1.0, np.abs(rows).max())
         edges = np.where(np.arange(len(multipliers)) < self.m, multipliers, 0.0)
         return lower, np.abs(edges).sum() + np.abs(self.objective - self.columns @ edges).sum()

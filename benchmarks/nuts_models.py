@@ -203,7 +203,7 @@ PACKAGES = {"pymc": by_pymc, "nutpie": by_nutpie, "numpyro": by_numpyro, "blackj
 
 
 def sampled(model: Model, package: str, chains: int, draws: int, seed: int) -> np.ndarray:
-    """Draw by the NUTS of a package with its default settings.
+    """Draw with the NUTS of a package with its default settings.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ The program has the following parts:
   Their marginals are known;
 - sgld: SGLD on the mixture posterior at three step sizes, with marginals from quadrature;
 - exact: brackets of small random instances against optima in rational arithmetic;
-- time: CPU seconds by the numbers of draws and coordinates.
+- time: CPU seconds for several numbers of draws and coordinates.
 
 The errors of means, of standard deviations and of the 5, 25, 50, 75 and 95% quantiles are root mean squares over the
 coordinates, in standard deviations under the target. The mean Wasserstein distance of the marginals has the same unit.

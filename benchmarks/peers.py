@@ -134,7 +134,7 @@ def spanners(quick: bool) -> Iterator[Comparison]:
 
 
 def greedy_by_networkx(points: np.ndarray) -> list[tuple[int, int]]:
-    """Compute the greedy spanner by its definition, with paths by networkx."""
+    """Compute the greedy spanner from its definition, with paths from networkx."""
     nx = importlib.import_module("networkx")
     n = len(points)
     graph = nx.Graph()
@@ -150,7 +150,7 @@ def greedy_by_networkx(points: np.ndarray) -> list[tuple[int, int]]:
 
 
 def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
-    """Compare the V-statistic for IMQ(1, -1/2), and thinning by it."""
+    """Compare the V-statistic for IMQ(1, -1/2), and thinning based on it."""
     n, dim = (200, 10) if quick else (3000, 10)
     draws, target = normal(n, dim)
     scores = target.score(draws)
@@ -168,7 +168,7 @@ def kernel_discrepancies(quick: bool) -> Iterator[Comparison]:
 
 
 def chains(quick: bool) -> Iterator[Comparison]:
-    """Compare one chain on a mixture posterior with 100 data points with NumPy and with BlackJAX, jitted."""
+    """Compare one chain on a mixture posterior of 100 data points with NumPy and with jitted BlackJAX."""
     posterior, steps = MixturePosterior(), 500 if quick else 10_000
     ours = median_seconds(partial(samplers.sgld, posterior, step_size=SGLD_STEP, batch_size=SGLD_BATCH, draws=steps))
     work = f"SGLD, batch {SGLD_BATCH}, {steps} steps"

@@ -66,7 +66,7 @@ def kept(name: str, folder: Path = RECORDS) -> dict[str, Any]:
 def commit() -> str:
     """Return the current commit, with a plus sign if files have changed.
 
-    The result is "unknown" outside of a repository.
+    The result is "unknown" outside a repository.
     """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:

@@ -129,7 +129,7 @@ def normal(dim: int) -> Density:
 
 @cache
 def logistic(dim: int, rows: int = 500) -> Density:
-    """Return a logistic regression of 500 simulated data with N(0, 1) priors.
+    """Return a logistic regression of 500 simulated data points with N(0, 1) priors.
 
     The prior sd of the logits is 2.
     """
@@ -249,7 +249,8 @@ def families() -> dict[str, Family]:
     -------
     dict of str to Family
         Autoregressions with coefficients -.9 to .9 in 2, 5, 20 and 50 dimensions, and Hamiltonian chains with path
-        lengths 1, 2, 2.5 and 3 of normal distributions in 2 to 200 dimensions and of logistic regressions in 10, 100.
+        lengths 1, 2, 2.5 and 3 of normal distributions in 2 to 200 dimensions and of logistic regressions in 10 and
+        100.
     """
     runs: dict[str, tuple[Density, Run]] = {}
     for rho, dim in product((-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9), (2, 5, 20, 50)):

@@ -2,7 +2,7 @@
 
 The data are N exponential waiting times x_i with log rate theta. The posterior is known: exp(theta) has a gamma
 distribution. The rows of the data are arranged in eight orders. These include the most difficult orders for samplers
-that read consecutive rows: sorted, by distance from the mean, and alternating between both ends. Every sampler runs
+that read consecutive rows: sorted, by distance from the mean, and alternating between the two ends. Every sampler runs
 chains for each order, with different seeds and with draws from the posterior as initial states. The chains are
 independent, so an analysis of variance tests whether the means for the orders differ by more than expected from the
 variation between chains:
@@ -131,7 +131,7 @@ class OneShuffle(DataWalk):
 
 @contextmanager
 def one_shuffle() -> Iterator[None]:
-    """Replace the orders of the samplers by the control."""
+    """Replace the orders of the samplers with the control."""
     own = readers.DataWalk
     readers.DataWalk = OneShuffle
     try:

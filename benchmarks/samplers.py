@@ -2,9 +2,9 @@
 
 The samplers are compared with NumPy loops for one chain (`plain_loops`) that have the same algorithm and likelihood,
 and use a new random minibatch at each stage. Times are CPU times per step and chain, as medians of alternating runs.
-Further tables are on the mixture of Gaussians of Seita et al. (a million data points, temperature 10^4, proposals with
-standard deviation .15), on Langevin dynamics that require an acceptance test, and on the error of the correction
-distribution relative to that of Seita et al.
+Further tables cover the mixture of Gaussians of Seita et al. (a million data points, temperature 10^4, proposals with
+standard deviation .15), Langevin dynamics that require an acceptance test, and the error of the correction distribution
+relative to that of Seita et al.
 
     python benchmarks/samplers.py [--quick]
 
@@ -241,7 +241,7 @@ def ridge_correction(sigma: float, ridge: float, largest_atom: float = 30.0, ste
 
 
 def correction_table() -> None:
-    """Print the errors of normal noise with its correction as logistic noise."""
+    """Print the errors of corrected normal noise relative to logistic noise."""
     print(f"\nCorrection distribution\n{'sigma':>6}{'minimax':>10}{'ridge':>10}   papers")
     for sigma, ridge, paper in ((0.9, 1.0, "1.0e-4"), (0.8, 0.03, "5.0e-6")):
         errors = samplers.correction_distribution(sigma).error, ridge_correction(sigma, ridge).error

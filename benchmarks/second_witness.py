@@ -11,14 +11,14 @@ log density. Rates are fractions of the evaluated samples. The other samples hav
 verdict raises an error for an exact sample, its family is reported as failed. The rates of the invariance test are
 printed as well if this test was run.
 
-Earlier final runs used the seeds from 1000 and from 2000.
+Earlier final runs used seeds starting at 1000 and at 2000.
 
 The shares .2, .4 and .6 of the level for the invariance test were compared on development seeds (60 exact samples per
 family, 40 per defect). At levels .05 and .01, the rejection rates for exact samples were .040 and .013, .042 and .014,
 and .043 and .017. All three shares detected all samples with defects at level .05, and .995 of them at level .01. For
 the 28 defects of `known_faults.py` (20 samples each), all three shares detected .80 and .71. For those of
-`fresh_faults.py` (4 samples each), the share .2 detected .81 and .72, and the others detected .82 and .74. The choice
-has little effect, and the share .4 was kept.
+`fresh_faults.py` (4 samples each), a share of .2 detected .81 and .72, and the others detected .82 and .74. The choice
+has little effect, and a share of .4 was kept.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ the first three by comparison with a truth that the discrepancy does not use:
   error curves intersect, according to the discrepancy and according to the error of the posterior mean?
 - Stochastic gradient Langevin dynamics is run on a logistic regression with ten coefficients. Does a sweep choose the
   step size with the smallest errors of means and standard deviations relative to a long run?
-- The test of slices solves its programs to 10%. Would a tolerance of .1% detect more defects?
+- The test of slices solves its programs to a tolerance of 10%. Would a tolerance of .1% detect more defects?
 
 References
 ----------

@@ -5,12 +5,12 @@ solver and by up to five general solvers: `cvxpy`, which formulates the program 
 of HiGHS; `default`, which leaves the choice of the solver to CVXPY; `highs` and `pdlp`, the interior point method and
 the first-order method of HiGHS applied to the explicit dual; and `clarabel`, which is Clarabel with scaled rows and
 without presolve. Among these general solvers, Clarabel is the fastest in two dimensions, and HiGHS in three and more
-dimensions. In one dimension, no bound can be proved from the result of Clarabel. The pulse is the CPU time of a fixed
-loop (`costs.pulse`), which measures the speed of the machine.
+dimensions. In one dimension, no rigorous bound can be derived from Clarabel's result. The pulse is the CPU time of a
+fixed loop (`costs.pulse`), which measures the speed of the machine.
 
-The times are CPU times of all threads of the process, excluding the construction of the program and the computation of
-the bracket, and medians per coordinate. The solvers of steinkit solve all d coordinates, and the general solvers solve
-only the first. A gap is the relative width of the certified bracket from the result of a solver. If the gap of a
+The times are medians, per coordinate, of the CPU times of all threads of the process, excluding the construction of the
+program and the computation of the bracket. The solvers of steinkit solve all d coordinates, and the general solvers
+solve only the first. A gap is the relative width of the certified bracket from the result of a solver. If the gap of a
 general solver exceeds the tolerance, its result is less accurate than requested, whatever its reported status.
 
     python benchmarks/solvers.py [--quick] [--only TEXT ...] [--repeats N] [--record]
@@ -147,12 +147,12 @@ class Measured:
 
 
 def ours(solver: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
-    """Solve all coordinates by one of steinkit's solvers."""
+    """Solve all coordinates with one of steinkit's solvers."""
     return solver_named(solver)(program, Settings(tolerance))
 
 
 def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
-    """Solve the first coordinate by a general solver."""
+    """Solve the first coordinate with a general solver."""
     coordinate = program.coordinate(0)
     if name == "highs":
         return [highs.solve_coordinate(coordinate, Settings(tolerance))]
@@ -169,7 +169,7 @@ def peer(name: str, program: SteinProgram, tolerance: float) -> list[Candidate]:
 
 
 def by_cvxpy(program: CoordinateProgram, solver: str | None) -> Candidate:
-    """Solve a coordinate by a solver of CVXPY, or by its default, with default settings."""
+    """Solve a coordinate with a CVXPY solver or its default, using default settings."""
     highs.spend_header()
     y = cp.Variable(len(program.box))
     rows = [program.matrix @ y <= program.radius, program.matrix @ y >= -program.radius]

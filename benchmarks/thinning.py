@@ -2,7 +2,7 @@
 
     python benchmarks/thinning.py FOLDER [--plot FILE]
 
-The folder contains posteriors, as for `optimal_weights.py`. From samples of 1000 draws of six posteriors, m draws are
+The folder contains posteriors, as for `optimal_weights.py`. From samples of 1000 draws from six posteriors, m draws are
 selected. The samples are exact draws and draws with four kinds of bias. The methods are
 
 - lp: at most m weighted draws from linear programs, `thin(method="lp")`;

@@ -6,8 +6,8 @@ Random walks sample six coefficients of a logistic regression (`nodal`, 53 patie
 The exact test (epsilon = 0) reads the data of all 53 patients. The austerity test reads the data of two patients at a
 time until its decision is certain, up to an error of epsilon per stage. With the same number of likelihood evaluations,
 a chain with the austerity test makes several times as many moves, but some of its decisions are incorrect. More moves
-improve short chains, but the bias dominates in long chains. A decreasing epsilon combines both advantages. In this
-example, epsilon is 0.2 for the first 10,000 evaluations, 0.1 up to 30,000, and then 0.
+improve short chains, but the bias dominates in long chains. A decreasing epsilon combines the advantages of both. In
+this example, epsilon is 0.2 for the first 10,000 evaluations, 0.1 up to 30,000, and then 0.
 
 The sampler in this script runs `approximate_mh` up to a budget, discards the states of the first tenth of the budget,
 and keeps the states at 200 evenly spaced costs. The function `sk.sweep` runs this sampler with every epsilon, the same
@@ -89,7 +89,7 @@ def walk(target: sk.Posterior, *, seed: int, epsilon: float | str, budget: int, 
 
     The costs lie between a tenth of the budget and the budget.
     """
-    points, cost = run(target, epsilon, largest, seeds)[seed]  # smaller budgets have its initial parts
+    points, cost = run(target, epsilon, largest, seeds)[seed]  # smaller budgets use its initial parts
     return points[np.searchsorted(cost, np.linspace(budget / 10, budget, KEPT + 1)[1:], side="right") - 1]
 
 

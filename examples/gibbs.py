@@ -8,7 +8,7 @@ at a time in random order. It stops as soon as it is certain, up to an error of 
 above or below the threshold.
 
 The plot shows the frequency with which a variable becomes 1 against its exact conditional probability p. A larger
-epsilon moves the frequencies towards a half. The plot also shows the error of the joint probabilities of five
+epsilon moves the frequencies toward one half. The plot also shows the error of the joint probabilities of five
 variables, as a function of the number of terms and of the time. This error is relative to a long exact run and is
 averaged over 1,600 sets of five variables. The approximate samplers make more sweeps with the same number of terms, and
 they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. For equal time,

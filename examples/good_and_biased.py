@@ -4,8 +4,8 @@
 
 The script compares three samples for the same posterior, which are bundled in `examples/data` (see `make_data.py`). One
 sample is from random-walk Metropolis, which is exact. The other two are from stochastic gradient Langevin dynamics
-(SGLD) with two step sizes. SGLD is biased by its step size and by the noise of its minibatches. All three samples are
-thinned until no autocorrelation is left, so their effective sample sizes are equal.
+(SGLD) with two step sizes. The bias of SGLD is caused by its step size and by the noise of its minibatches. All three
+samples are thinned until no autocorrelation is left, so their effective sample sizes are equal.
 
 The script prints a table with the certified discrepancy of each sample, in units of the sample's standard deviations as
 in `steinkit score`, and with the discrepancies of independent draws from the posterior. The discrepancy of the

@@ -9,11 +9,11 @@ size of 5e-2, it moves far and is strongly biased. The effective sample size sel
 have the lowest autocorrelation. The graph Stein discrepancy detects both problems and selects a step size between the
 two extremes.
 
-The function `sk.sweep` runs every step size with the same seeds and evaluates the chains by both criteria. It reports
-the step size that each criterion selects and the step sizes that cannot be distinguished from it. The script prints the
-median discrepancy and effective sample size of each step size with their intervals. The plot shows both criteria. It
-also shows three chains over the posterior, and the fraction of their draws in the lower mode. The step sizes of these
-chains are one that is too small, the selected one, and one that is too large.
+The function `sk.sweep` runs every step size with the same seeds and evaluates the chains using both criteria. It
+reports the step size that each criterion selects and the step sizes that cannot be distinguished from it. The script
+prints the median discrepancy and effective sample size of each step size with their intervals. The plot shows both
+criteria. It also shows three chains over the posterior, and the fraction of their draws in the lower mode. The step
+sizes of these chains are one that is too small, the selected one, and one that is too large.
 
 The discrepancy is insensitive to incorrect mode weights, and even the best chains move between the modes only a few
 times. The function `sk.mode_weights` estimates the mode weights from the log density and computes weights for the

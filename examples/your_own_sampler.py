@@ -13,7 +13,7 @@ its standard deviation, but this bias is visible only if the correct answer is k
 only the score.
 
 The script has three steps. It first computes the discrepancy of the chain with the error and prints its summary. It
-then compares both chains with independent samples, which are available for this target, by `sk.compare`. Finally, it
+then uses `sk.compare` to compare both chains with independent samples, which are available for this target. Finally, it
 passes the sampler to `sk.sweep`, which confirms the result with many seeds. The plot shows the comparison and the
 regions where the biased chain has too many draws.
 """
@@ -108,7 +108,7 @@ def main() -> None:
 def plot(
     compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
 ) -> Figure:
-    """Plot both chains and independent samples, and the regions with too many draws of the biased chain."""
+    """Plot both chains and independent samples, and the regions with too many draws from the biased chain."""
     figure = Figure(figsize=(5.6, 7.2), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(2, 3))
     comparison(compared, above)

@@ -227,7 +227,7 @@ def _as_words(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _as_toml(data: bytes, rng: np.random.Generator) -> bytes:
-    """Replace values by other TOML values, or words by other words."""
+    """Replace values with other TOML values, or words with other words."""
     try:
         return tomli_w.dumps(damage_value(tomllib.loads(data.decode()), rng)).encode("utf-8", errors="surrogatepass")
     except (TypeError, ValueError, AttributeError):  # values that TOML cannot represent

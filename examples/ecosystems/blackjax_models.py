@@ -1,7 +1,7 @@
-"""Log densities of pytrees, sampled by NUTS of BlackJAX.
+"""Log densities of pytrees, sampled by BlackJAX's NUTS.
 
-BlackJAX has no transforms. Positive parameters and simplexes are therefore expressed by unconstrained parameters, and
-the log density includes log |J|. The script requires ``pip install -e '.[blackjax]'``.
+BlackJAX has no transforms. Positive parameters and simplexes are therefore expressed in terms of unconstrained
+parameters, and the log density includes log |J|. The script requires ``pip install -e '.[blackjax]'``.
 """
 
 import blackjax

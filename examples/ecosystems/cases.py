@@ -1,7 +1,7 @@
-"""Shared data, closed-form scores, and a table of verdicts for the scripts of this folder.
+"""Shared data, closed-form scores, and a table of verdicts for the scripts in this folder.
 
-Each script defines the same models in a different package, samples from them, and converts model and draws in one line.
-The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
+Each script defines the same models in a different package, samples from them, and converts the model and the draws in
+one line. The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
 HalfNormal(1) instead of HalfCauchy(5).
 """
 

@@ -27,7 +27,7 @@ BATCH = 20
 
 
 def densities():
-    """Return the log densities of the standard targets as functions of JAX, by target."""
+    """Return the log densities of the standard targets as JAX functions, by target."""
     steps, scales = np.arange(5), np.array([0.01, 1.0, 100.0])
     precision = np.linalg.inv(0.9 ** np.abs(steps[:, None] - steps))
     shape, rate, a, b = np.array([2.0, 5.0]), np.array([1.0, 2.0]), np.array([2.0, 5.0]), np.array([3.0, 2.0])
@@ -59,7 +59,7 @@ DENSITIES = densities()
 
 
 def in_jax(target, with_jacobian=True):
-    """Return a map from R^d to the support, and the log density on R^d, as functions of JAX."""
+    """Return a map from R^d to the support, and the log density on R^d, as JAX functions."""
     density = DENSITIES[target]
     if target.bounds is None:
         return (lambda u: u), density
@@ -205,7 +205,7 @@ def exact_moments():
 
 
 def biases(draws):
-    """Print the bias of samplers with constant step sizes, as estimated from the draws and as known by quadrature."""
+    """Print the bias of samplers with constant step sizes, as estimated from the draws and as given by quadrature."""
     mean, sd = exact_moments()
     target = sk.Target.from_jax(log_posterior, dim=3, names=["intercept", "slope 1", "slope 2"])
     start = jnp.asarray(mean)

@@ -56,7 +56,7 @@ def shares(x):
 def ensemble(log_density, start, steps, *, spread=1.0, walkers=40, seed=1, **options):
     """Run an ensemble from walkers as dispersed as the posterior.
 
-    From a small ball, the ensemble expands slowly.
+    An ensemble that starts in a small ball expands slowly.
     """
     sampler = emcee.EnsembleSampler(walkers, len(start), log_density, vectorize=True, **options)
     sampler.random_state = np.random.MT19937(seed).state

@@ -67,7 +67,7 @@ def main():
     table.agree("eight schools, not centred", target.score(x), by_hand, ("mu", "log_tau", "z"))
     table.cost("eight schools, not centred", target, x)
 
-    # theta is a deterministic site of the same run: the draws of mu, tau and theta are those of the centred model
+    # theta is a deterministic site of the same run: the draws of mu, tau and theta are those of the centered model
     target, sample = sk.from_numpyro(schools, mcmc, ERRORS, EFFECTS)
     table.judge("eight schools, centred", target, sample)
     x = sample.points

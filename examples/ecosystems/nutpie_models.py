@@ -39,7 +39,7 @@ def main():
     trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=small)
     target, sample = sk.from_pymc(schools(centred=False), trace)  # the stored gradients belong to the other prior
     table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, expressed by theta
+    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, expressed in terms of theta
     table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"

@@ -1,6 +1,6 @@
 """Draws from `pm.sample` for eight schools in both forms, and for a logistic regression with a simplex.
 
-Before sampling, PyMC compiles each model: to C, with a cache, or with Numba since version 6.
+Before sampling, PyMC compiles each model, either to C (with a cache) or, since version 6, with Numba.
 """
 
 import logging
@@ -76,7 +76,7 @@ def main():
     idata = pm.sample(model=schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), **draws)
     target, sample = sk.from_pymc(schools(centred=False), idata)
     table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, expressed by theta
+    target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, expressed in terms of theta
     table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"

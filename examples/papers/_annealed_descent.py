@@ -81,7 +81,7 @@ def stochastic_gradient_descent(
     records : int
         Number of coefficient vectors to keep per pass.
     start : array_like, shape (D,), optional
-        Initial coefficients. They are zeros by default.
+        Initial coefficients. By default, they are zeros.
     rng : int, numpy.random.Generator or None
         Seed or generator for the random order of the data.
 

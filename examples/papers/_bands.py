@@ -92,7 +92,7 @@ def bands(
     level : float
         Confidence level of the interval of the median.
     rng : int, numpy.random.Generator or None
-        Seed or generator of the bootstrap.
+        Seed or generator for the bootstrap.
 
     Returns
     -------

@@ -55,7 +55,7 @@ def crossing(late: Bands, early: Bands, *, rng: int | np.random.Generator | None
         Curve that is lower at the end, and curve that is lower at the beginning. They must have the same abscissas and
         independent seeds. The level of the interval is that of `late`.
     rng : int, numpy.random.Generator or None
-        Seed or generator of the bootstrap.
+        Seed or generator for the bootstrap.
 
     Returns
     -------

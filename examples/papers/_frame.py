@@ -7,7 +7,7 @@ and arrays, and NaN is stored as None. A cell is computed again if the code that
 its arguments, or steinkit's version has changed. A folder contains an experiment at one size, and an error is raised
 for a run at another size.
 
-The ledger (`_ledger`) contains the claims of the papers, with the criteria of their evaluation.
+The ledger (`_ledger`) contains the claims of the papers, with the criteria for their evaluation.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def _loaded(script: str) -> ModuleType:
 def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:
     """Compute a cell in one thread.
 
-    The results are its name, its value for JSON and its processor seconds.
+    The results are its name, its JSON value and its CPU seconds.
     """
     began = time.process_time()
     try:

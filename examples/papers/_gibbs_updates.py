@@ -161,7 +161,7 @@ def update_bias(
     deviation : float
         Standard deviation sigma of the N terms of an update.
     size, batch_size : int
-        Number of terms N of an update, and number of terms of a stage.
+        Number of terms N per update, and number of terms per stage.
     epsilon : float
         Largest error per stage, in [0, 1].
     alpha : float
@@ -170,7 +170,7 @@ def update_bias(
     Returns
     -------
     UpdateBias
-        Result whose arrays have the shape of `log_odds`.
+        Result whose arrays have the same shape as `log_odds`.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def update_bias(
 
     Notes
     -----
-    The steps of the walk are assumed to be normal, which is a good approximation for tests on some hundreds of terms.
+    The steps of the walk are assumed to be normal, which is a good approximation for tests on a few hundred terms.
 
     References
     ----------

@@ -112,7 +112,7 @@ class Row:
     because : str
         Reason why the row fails, is open, or holds only under some protocols.
     revised : str
-        Change of the criterion after a result was known.
+        Change to the criterion after a result was known.
     needs : str
         Data or work that the run requires.
     real : bool

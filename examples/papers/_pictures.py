@@ -1,4 +1,4 @@
-"""Plots of the results of several seeds, which are median curves with bands, and risks."""
+"""Plots of results from several seeds: median curves with bands, and risks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acceptance tests and a program of Seita et al. where their code differs from their paper.
+"""Acceptance tests and a program of Seita et al. whose code differs from the paper.
 
 The code (github.com/DanielTakeshi/New_MH_Test) also differs from the paper in other respects. It omits the prior of the
 mixture, and starts the coefficients of logistic regression at independent uniform numbers in [0, 1]. For rows labeled

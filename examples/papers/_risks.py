@@ -38,7 +38,7 @@ def at(found: Risk, place: float) -> tuple[float, float, float]:
 def compared(risks: Sequence[Risk], seconds: Sequence[float]) -> dict[str, list[tuple[float, float, float]]]:
     """Return risks and their intervals for equal data and for equal time.
 
-    The amount of data and the time are the smallest ones of all the runs.
+    The amount of data and the time are the smallest among all the runs.
     """
     least, common = min(each.against[-1] for each in risks), min(seconds)
     return {

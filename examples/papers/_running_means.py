@@ -119,10 +119,10 @@ def running_means(
     ----------
     draws : Sample or array_like
         Chains of one sampler, such as the result of `Draws.to_sample`, which includes the cost. For running means
-        against seconds, replace the cost by seconds. If the draws have weights, the means are weighted.
+        against seconds, replace the cost with seconds. If the draws have weights, the means are weighted.
     quantity : callable, optional
-        Function that maps points (b, d) to values (b,) or (b, k). It is called with some thousands of draws at a time.
-        By default, the quantities are the coordinates.
+        Function that maps points (b, d) to values (b,) or (b, k). It is called with a few thousand draws at a time. By
+        default, the quantities are the coordinates.
     budget : iterable of float, optional
         Budgets of *one* chain, in the units of the draws' cumulative cost.
     n : iterable of int, optional
@@ -181,7 +181,7 @@ def risk(
     level : float
         Confidence level of the bootstrap interval.
     rng : int, numpy.random.Generator or None
-        Seed or generator of the bootstrap over chains.
+        Seed or generator for the bootstrap over chains.
 
     Returns
     -------

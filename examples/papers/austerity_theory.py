@@ -4,8 +4,8 @@
 
 Theorem 1 bounds the distance between the posterior and the stationary distribution of chains with the austerity test.
 Theorem 4 is the corresponding bound for a Gibbs sampler. Both are evaluated for chains with explicit transition
-matrices, which are a random walk on 41 points of a line and a field of 6 binary variables. The acceptance probability
-of the test is computed from the exact probability by the theory of the test. The contraction eta is the largest total
+matrices: a random walk on 41 points of a line, and a field of 6 binary variables. The acceptance probability of the
+test is computed from the exact probability using the theory of the test. The contraction eta is the largest total
 variation distance between two rows of the exact matrix or, for several steps, of a power of this matrix. The same
 matrices give the bias and the variance of a mean, and the epsilon with the lowest risk for a given budget.
 
@@ -177,7 +177,7 @@ def langevin_acceptance(step_size: float, draws: int) -> float:
 
 
 def pseudo_marginal(size: int, batch: int, draws: int) -> dict[str, float]:
-    """Return the acceptance rates of exact and pseudo-marginal chains for a normal mean in their second halves.
+    """Return the acceptance rates in the second halves of exact and pseudo-marginal chains for a normal mean.
 
     The Poisson estimator of the likelihood is exp(l) times the product of (l_k - l + c) / c over a Poisson number of
     batches with mean c, where l_k is an estimate of the log likelihood l. Here, c is four standard deviations of l_k.

@@ -2,7 +2,7 @@
 
     python examples/papers/austerity_variable_selection.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-A logistic regression predicts whether a person sees a doctor in a year from an unknown subset of 33 features. Chains
+A logistic regression predicts, from an unknown subset of 33 features, whether a person sees a doctor in a year. Chains
 start with one feature. Their moves change a coefficient, add a feature, or remove one. The austerity test reads 500
 data points at a time until its decision is certain, up to an error of epsilon per stage. The exact test has epsilon =
 0. The risk is the mean squared error of the predictive probability for 1000 held-out years, relative to long exact
@@ -112,7 +112,7 @@ def jumps(
 ) -> dict[str, Any]:
     """Return the risk, costs and models of chains that start from one feature.
 
-    The budget is given by a number of exact steps.
+    The budget is specified as a number of exact steps.
     """
     posterior, tests, _ = problem(data, size)
     test = AusterityTest(epsilon, BATCH) if epsilon else MetropolisTest()

@@ -11,7 +11,7 @@ Barker's test reads at most as many data points as in the paper. The authors' co
 Barker's test also decides if the mean is five standard errors from zero, and uses sigma = 0.9. Its concentration test
 increases the sample size by a factor of 2 instead of 1.5, uses a bound other than the one that is proved for samples
 without replacement, and never reads all the data. The script includes this variant, and variants of Barker's test with
-one of the changes at a time. The small run has 100,000 data points and shorter chains.
+only one of the changes each. The small run has 100,000 data points and shorter chains.
 
 References
 ----------

@@ -9,8 +9,8 @@ chains. Here, the chains start at zero, or at uniform random numbers in [0, 1] a
 starts, Barker's test reads more data in the first thousand steps, until the chains reach the mode. Tests with the
 settings of the authors' code are included.
 
-The first version of the paper used temperature 1000. Another run starts at temperature 100 and continues at temperature
-1 after 400 steps. The paper does not state the reduced step size. Here, it is 0.01 instead of 0.05.
+The first version of the paper used a temperature of 1000. Another run starts at temperature 100 and continues at
+temperature 1 after 400 steps. The paper does not state the reduced step size. Here, it is 0.01 instead of 0.05.
 
 Without FILE, the data are simulated as two overlapping clouds of the same shape, and no claim is evaluated. The
 "covariance 0.05 I" of the paper is a standard deviation of 0.05 in the authors' code. The script reports the number of

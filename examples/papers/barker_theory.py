@@ -58,7 +58,7 @@ def variances(varied: str, moves: int, batches: int) -> list[float]:
 
 
 def batch_sizes(draws: int) -> dict[str, float]:
-    """Compare the batch sizes of Barker's test with the normal distribution with the same mean and variance."""
+    """Compare the batch sizes of Barker's test with a normal distribution of the same mean and variance."""
     target = sk.targets.MixturePosterior.simulate(SIZE, rng=1)
     options: dict[str, Any] = {"temperature": SIZE / AS_WIDE_AS, "draws": draws, "start": [0.5, 0.0]}
     read = barker_mh(target, proposal_scale=SCALE, batch_size=100, **options).batch_sizes.ravel()

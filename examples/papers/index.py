@@ -153,7 +153,7 @@ def faults(documents: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def by_claim(documents: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of each row, with the information whether they can decide the row."""
+    """Return the results of each row, and whether they can decide the row."""
     rows, found = ledger(), dict[str, list[dict[str, Any]]]()
     for document in documents:
         for each in document["results"]:

@@ -86,7 +86,7 @@ def run(
 ) -> tuple[sk.samplers.Draws, float]:
     """Run vectorized chains of one setting up to the largest budget.
 
-    The results are the draws and the processor seconds of the chains.
+    The results are the draws and the CPU seconds of the chains.
     """
     found, batch, known = posterior(name, data), POSTERIORS[name][1], truth(name, data)
     options = dict(TRIALS[sampler][setting])

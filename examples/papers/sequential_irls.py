@@ -4,12 +4,12 @@
 
 The script compares four methods for least absolute deviations and logistic regression. The first method uses all the
 data in each iteration. The second method, which is the published one, uses batches that grow by a thousandth of the
-data until the direction of a step passes a test at 1%. The third method is the variant of this package, which keeps the
+data until the direction of a step passes a test at 1%. The third method is this package's variant, which keeps the
 batch of the previous iteration and allows for its noise. The fourth method is stochastic gradient descent with the best
 of several schedules. The published test starts with a thousandth of the data, or with 8,100 data points, which is a
 thousandth of the paper's eight million digits. FILE is the Million Song data set or MNIST. The images of MNIST are
-reduced to 50 principal components, and the regression distinguishes a 3 from the other digits. Without FILE, the data
-are simulated with ten coefficients.
+reduced to 50 principal components, and the regression distinguishes the digit 3 from the other digits. Without FILE,
+the data are simulated with ten coefficients.
 
 For a logistic regression with three coefficients and 20,000 data points, the script counts, among the first ten steps
 from zero, the steps whose direction differs by more than 90 degrees from the direction for all the data.

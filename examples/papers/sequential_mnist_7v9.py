@@ -2,10 +2,10 @@
 
     python examples/papers/sequential_mnist_7v9.py [--data FILE] [--full] [--jobs N] [-o DIR]
 
-Random walks draw from the posterior of a logistic regression that distinguishes the digits 7 and 9 by 50 principal
-components. The austerity test reads 500 data points at a time until its decision is certain, up to an error of epsilon
-per stage. The exact test has epsilon = 0. The risk is the mean squared error of the predictive probability of each test
-image, relative to long exact runs of the Langevin algorithm.
+Random walks draw from the posterior of a logistic regression that distinguishes the digit 7 from the digit 9 using 50
+principal components. The austerity test reads 500 data points at a time until its decision is certain, up to an error
+of epsilon per stage. The exact test has epsilon = 0. The risk is the mean squared error of the predictive probability
+of each test image, relative to long exact runs of the Langevin algorithm.
 
 Chains start either at zero or at draws of the long runs. According to the paper, exact chains that start at zero do not
 complete their burn-in. If the chains start at draws of the long runs, they differ only in their tests. Without FILE,

@@ -49,7 +49,7 @@ def points_of(sample: str, n: int) -> tuple[np.ndarray, sk.Target]:
 
 
 def over_classical(sample: str, n: int) -> list[float]:
-    """Return the ratio of the complete graph's to the classical discrepancy.
+    """Return the ratio of the complete graph discrepancy to the classical one.
 
     The result also contains the largest ratio that the brackets allow.
     """
@@ -87,7 +87,7 @@ def of_factors(sample: str, factors: list[float], n: int) -> list[float]:
 
 
 def over_complete_in_square(n: int) -> list[float]:
-    """Return the ratio of the 2-spanner's to the complete graph's discrepancy.
+    """Return the ratio of the 2-spanner discrepancy to that of the complete graph.
 
     The points lie in the unit square. The result also contains the largest ratio that the brackets allow.
     """
@@ -103,7 +103,7 @@ def of_spanner(dim: int, n: int) -> list[float]:
 
 
 def over_complete(sample: str, dim: int, n: int) -> list[float]:
-    """Return the ratio of the 2-spanner's to the complete graph's discrepancy.
+    """Return the ratio of the 2-spanner discrepancy to that of the complete graph.
 
     The result also contains the largest ratio that the brackets allow.
     """

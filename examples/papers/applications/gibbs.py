@@ -72,7 +72,7 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
         Field of D variables, whose log odds are sums of N terms.
     test : AcceptanceTest
         Acceptance test that decides each update. `BarkerTest` and `MetropolisTest` give exact Gibbs sampling, with
-        equal results. The other options are `AusterityTest`, `MinibatchBarkerTest`, and `ConcentrationTest` with a
+        identical results. The other options are `AusterityTest`, `MinibatchBarkerTest`, and `ConcentrationTest` with a
         number as its bound.
     chains : int
         Number of chains.
@@ -82,7 +82,7 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
     burn_in, thin : int
         Number of sweeps over all D variables to discard at the beginning, and number of sweeps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or one seed for each chain (see `RunOptions`).
+        Seed for the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D,) or (chains, D), optional
         Initial state of all chains, or one state for each chain, consisting of zeros and ones. By default, all
         variables start at 0.
@@ -105,8 +105,8 @@ def approximate_gibbs(field: MarkovField, *, test: AcceptanceTest, **run: Unpack
 
     Notes
     -----
-    A sweep is one compiled loop. For a user-defined test, the same loop runs in Python and takes some tens of
-    microseconds per update.
+    A sweep is one compiled loop. For a user-defined test, the same loop runs in Python and takes tens of microseconds
+    per update.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Compiled kernels of Gibbs sampling in a Markov random field.
+"""Compiled kernels for Gibbs sampling in a Markov random field.
 
 A test reads the N terms of a variable with a stride: position k is term (origin + stride k) mod N, with a random origin
 and a random stride that is coprime to N. Positions are read in blocks of B, where block m consists of positions B m to

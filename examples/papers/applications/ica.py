@@ -8,7 +8,7 @@ w_j, the likelihood is
 
 The prior is uniform on the orthogonal matrices with respect to the Haar measure, and zero elsewhere. The logistic
 density in the product is suitable for sources with heavier tails than those of the normal distribution. The data do not
-determine the order and the signs of the rows of W. At most one source may be normal. For several normal sources, only
+determine the order or the signs of the rows of W. At most one source may be normal. For several normal sources, only
 their span is determined.
 
 The chains are random walks on the orthogonal matrices, which are the square case of the Stiefel manifold:
@@ -27,7 +27,7 @@ the sign of det W. If the density does not depend on the signs of the rows of W,
 one half of the group suffices.
 
 Rounding errors slowly move products of orthogonal matrices away from the manifold. Each proposal is corrected by one
-step of the Newton-Schulz iteration towards the nearest orthogonal matrix, W (3 I - W' W) / 2, where W is the proposal
+step of the Newton-Schulz iteration toward the nearest orthogonal matrix, W (3 I - W' W) / 2, where W is the proposal
 and W' is its transpose. This step reduces a small distance e to about e^2. The remaining error is the rounding error of
 one step, regardless of the length of the chain.
 """
@@ -206,7 +206,7 @@ class IndependentComponents(Posterior):
 def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
     """Compute the Amari distance of unmixing matrices from a given matrix.
 
-    The distance does not depend on the order, the signs and the scales of the rows. With P = first second^-1, it is
+    The distance does not depend on the order, signs, or scales of the rows. With P = first second^-1, it is
 
         1 / (2 D (D - 1)) { sum_i [sum_j |p_ij| / max_j |p_ij| - 1] + sum_j [sum_i |p_ij| / max_i |p_ij| - 1] }.
 
@@ -300,8 +300,8 @@ def orthogonal_mh(
     proposal_scale : float
         Standard deviation, in radians, of the rotation in each plane.
     test : AcceptanceTest, optional
-        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads a part
-        of the data.
+        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads part of
+        the data.
     temperature : float
         Temperature T, by which the log likelihood is divided.
     chains : int
@@ -312,7 +312,7 @@ def orthogonal_mh(
     burn_in, thin : int
         Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or one seed for each chain (see `RunOptions`).
+        Seed for the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D^2,) or (chains, D^2), optional
         Initial orthogonal matrix of all chains, or one matrix for each chain. The default is the identity. A chain
         preserves the sign of the determinant.

@@ -32,10 +32,10 @@ rho_i = b_i - a_i'theta. The two losses have these weights, rows and residuals:
 Without the lower limit c, a data point that is fitted exactly would have infinite weight. With these weights, IRLS
 minimizes Huber's function, which, up to constants, is quadratic in r_i for |r_i| < c and linear in |r_i| otherwise.
 
-Steps of least absolute deviations never increase the loss, because each minimizes a majorizing function. The steps of
-logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore, only a fraction
-s of the step d is taken. Let f(s) be the loss, at theta + s d, of the data of this step. The fraction is the first of
-1, 1/2, 1/4, ... that satisfies
+The steps for least absolute deviations never increase the loss because each minimizes a majorizing function. The steps
+for logistic regression are Newton steps, which are much too long if the p_i are close to 0 or 1. Therefore, only a
+fraction s of the step d is taken. Let f(s) be the loss, at theta + s d, of the data of this step. The fraction is the
+first of 1, 1/2, 1/4, ... that satisfies
 
     f(s) <= f(0) - 1e-4 s |f'(0)|,    or  s max_i |x_i'd| <= 1.
 
@@ -60,7 +60,7 @@ The step points more than 90 degrees away from d_N with probability
     delta = P(<d_n, d_N> < 0) = Phi(-mu / sigma),    mu = |d_N|,    sigma^2 = d_N' Sigma d_N / |d_N|^2.
 
 (Equation 4 of the paper integrates over >= 0; its equation 6 agrees with this formula.) Both mu and sigma are estimated
-by replacing d_N by d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma, so noise can appear to be a long step. In many
+by replacing d_N with d_n. However, E |d_n|^2 = |d_N|^2 + tr Sigma, so noise can appear to be a long step. In many
 dimensions, this happens almost always. The two estimates of mu are given by
 
     mu^2 = |d_n|^2                           (the paper's form),
@@ -149,7 +149,7 @@ class Loss:
     mean : callable, (D,), (n, D), (n,) -> float
         Function that computes the mean loss of a batch at theta.
     advance : callable, (D,), (D,), (n, D), (n,) -> Advance
-        Function that determines the fraction to take of the step that a batch proposes at theta.
+        Function that determines what fraction of the step proposed by a batch at theta is taken.
     """
 
     responses: Floats
@@ -168,8 +168,8 @@ def loss_named(name: str, responses: Floats, smallest_residual: float) -> Loss:
     responses : ndarray, shape (N,)
         Responses of the data points.
     smallest_residual : float
-        Lower limit c of the residuals of least absolute deviations, in units of the mean absolute deviation of the
-        responses from their median.
+        Lower limit c on the residuals in the least-absolute-deviations loss, in units of the mean absolute deviation of
+        the responses from their median.
 
     Raises
     ------
@@ -528,8 +528,8 @@ def sequential_irls(
     growth : float
         Smallest factor by which a batch grows, at least 1.
     smallest_residual : float
-        Lower limit c of the residuals of least absolute deviations, in units of the mean absolute deviation of y from
-        its median. The number of iterations is approximately proportional to -log c.
+        Lower limit c on the residuals in the least-absolute-deviations loss, in units of the mean absolute deviation of
+        y from its median. The number of iterations is approximately proportional to -log c.
     tolerance : float
         Largest length of a step, relative to the length of the coefficient vector, at which the iteration stops. The
         step must use all the data.
@@ -538,7 +538,7 @@ def sequential_irls(
     max_passes : float, optional
         Number of passes over the data after which no further iteration starts.
     start : array_like, shape (D,), optional
-        Initial coefficients. They are zeros by default.
+        Initial coefficients. By default, they are zeros.
     rng : int, numpy.random.Generator or None
         Seed or generator for the random order of the data.
 
@@ -624,7 +624,7 @@ def batch_irls(
     loss : str
         Loss, "lad" for least absolute deviations or "logistic" for logistic regression.
     smallest_residual : float
-        Lower limit of the residuals of least absolute deviations (see `sequential_irls`).
+        Lower limit on the residuals in the least-absolute-deviations loss (see `sequential_irls`).
     tolerance : float
         Largest length of a step, relative to the length of the coefficient vector, at which the iteration stops.
     max_iterations : int
@@ -632,7 +632,7 @@ def batch_irls(
     max_passes : float, optional
         Number of passes over the data after which no further iteration starts.
     start : array_like, shape (D,), optional
-        Initial coefficients. They are zeros by default.
+        Initial coefficients. By default, they are zeros.
 
     Returns
     -------

@@ -86,8 +86,8 @@ def select_variables(
     update_probability : float
         Probability of a move that changes a coefficient, in (0, 1). The other moves are births and deaths.
     test : AcceptanceTest, optional
-        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads a part
-        of the data.
+        Acceptance test. The default, `MetropolisTest()`, is exact and reads all the data. `AusterityTest` reads part of
+        the data.
     temperature : float
         Temperature T, by which the log likelihood is divided.
     chains : int
@@ -98,7 +98,7 @@ def select_variables(
     burn_in, thin : int
         Number of steps to discard at the beginning, and number of steps per kept draw.
     seed : int, or sequence of int
-        Seed of the run, or one seed for each chain (see `RunOptions`).
+        Seed for the run, or one seed for each chain (see `RunOptions`).
     start : array_like, shape (D,) or (chains, D), optional
         Initial coefficients. At least one of them must be nonzero. By default, the initial model contains only the
         feature with the steepest increase of the likelihood at 0. Its coefficient has the corresponding sign and the

@@ -8,7 +8,7 @@ one and a half times its limit plus two seconds. The exit code is 1 if a call is
 Each call runs in a process that is forked from this one, so that its memory can be measured and remaining threads
 cannot affect other calls. Kernels are compiled in advance on small samples because compilation cannot be interrupted.
 For each call, the table lists either the result (with the relative width of its bracket) or the error. Times are wall
-times, so calls may be late on a busy machine. If a call gets less than half of a processor, its processor time is used
+times, so calls may be late on a busy machine. If a call gets less than half of a processor, its CPU time is used
 instead. After ten minutes, a call is treated as hanging.
 
     python benchmarks/deadlines.py [--quick] [--only TEXT] [--cases N] [--seed S] [--most GIGABYTES]

@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from fuzzing import corpora, readers
 
-FILES = {  # number of files per reader, chosen by cost; the total is slightly more than 10,000
+FILES = {  # number of files per reader, chosen based on cost; the total is slightly more than 10,000
     "csv": 2000,
     "gz": 900,
     "stan": 1300,

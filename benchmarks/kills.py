@@ -3,10 +3,10 @@
 Kills: ``steinkit sweep`` is started repeatedly, and at a random moment the command or one of its workers receives KILL,
 TERM or INT. The sweep is then resumed from its file. Every cell of the file must remain unchanged, and all cells must
 be equal to those of an undisturbed sweep. The sweep must end within five seconds (two after INT, which Ctrl-C sends),
-or within half of that in processor time if the machine is busy. Five seconds later, none of its processes may remain.
-Full disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report this, lose no finished
-cell, and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to the
-structure must be reported, but SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
+or within half of that in CPU time if the machine is busy. Five seconds later, none of its processes may remain. Full
+disk: the file reaches a size limit, or its folder becomes read-only. The sweep must report this, lose no finished cell,
+and resume. Damage: bytes of a finished sweep's file are overwritten, or its end is removed. Damage to the structure
+must be reported, but SQLite cannot detect a changed number in a cell. The exit code is 1 if any check fails.
 
     python benchmarks/kills.py [--kills 100] [--seed 0] [--quick]
 
@@ -215,7 +215,7 @@ def ends(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def processor_seconds(number: int) -> float:
-    """Return the processor time of a process, in seconds."""
+    """Return the CPU time of a process, in seconds."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 

@@ -4,7 +4,7 @@
 kernel IMQ(1, -1/2)), with one and two threads. The run time is compared with that of other implementations for the same
 draws and scores: `stein-thinning` and `goodpoints` (in double precision), `ksd-metric` (which uses automatic
 differentiation and memory O(n^2 d^2)), and the formula in NumPy, by blocks of rows, with the default number of BLAS
-threads. Wall times are medians of alternating runs. Peers that are not installed are reported and skipped. The peak of
+threads. Wall times are medians of alternating runs. Peers that are not installed are reported and skipped. The peak
 resident memory is measured in a separate process.
 
 **Sensitivity.** All measures are computed for samples with a known defect, for a mixture of two normal distributions in
@@ -122,7 +122,7 @@ def contenders(n: int) -> dict[str, Value]:
 
 
 def memory(n: int, n_jobs: int) -> float:
-    """Return the peak of resident memory of this process after a discrepancy, in megabytes."""
+    """Return the peak resident memory of this process after a discrepancy, in megabytes."""
     draws, target = normal(n, DIM)
     ours(draws, target.score(draws), n_jobs)()
     return peak_megabytes()

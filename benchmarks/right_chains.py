@@ -129,7 +129,7 @@ def normal(dim: int) -> Density:
 
 @cache
 def logistic(dim: int, rows: int = 500) -> Density:
-    """Return a logistic regression of 500 simulated data points with N(0, 1) priors.
+    """Return a logistic regression on 500 simulated data points with N(0, 1) priors.
 
     The prior sd of the logits is 2.
     """

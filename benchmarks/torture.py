@@ -141,7 +141,7 @@ class Worker:
 
     @property
     def processor_seconds(self) -> float:
-        """Processor time of the process from /proc; the wall time if it is not available."""
+        """CPU time of the process from /proc; the wall time if it is not available."""
         try:
             numbers = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         except OSError:

@@ -4,10 +4,10 @@ Chains are compared with a plain NumPy loop of one chain (`plain_loops`), in alt
 chain. A ratio is the speedup. For a logistic regression of the size of MNIST's 7 against 9 (12,214 rows, d = 51 with
 the intercept), the CPU time per data point of the tests is compared with that of the exact likelihood. All other values
 are CPU seconds, as medians of several runs for short tasks, except for the sweep, which is measured in wall seconds
-with two jobs. Large tasks and commands run in separate processes, and the peak of their resident memory is reported.
-Kernels are loaded before the measurement, except for commands, which include loading, and for the first score, which
-includes compilation. The goals apply to one type of machine that runs no other programs. A fixed loop before and after
-each row reports the slowdown relative to its fastest run so far.
+with two jobs. Large tasks and commands run in separate processes, and their peak resident memory is reported. Kernels
+are loaded before the measurement, except for commands, which include loading, and for the first score, which includes
+compilation. The goals apply to one type of machine that runs no other programs. A fixed loop before and after each row
+reports the slowdown relative to its fastest run so far.
 
     python benchmarks/waits.py [--quick] [--only NAME] [--mnist FILE] [--json]
 
@@ -78,7 +78,7 @@ def _large(scope: Scope, work: str, start: str, wanted: float, what: str, n: int
 
 
 def _alone(what: str, n: int, most: float) -> tuple[float | None, float, str]:
-    """Return the CPU seconds of a spanner or score (None after the time limit), the peak of memory, and a remark."""
+    """Return the CPU seconds of a spanner or score (None after the time limit), the peak memory, and a remark."""
 
     def take(n: int, seconds: float | None) -> str:
         draws, target = normal(n, 2)

@@ -4,8 +4,8 @@
 
 Random walks with minibatch acceptance tests sample the posterior of a Gaussian mixture, for 10^4, 10^5 and 10^6 data
 points (10^3 and 10^4 with `--small`). The temperature is increased with the number of data points, so the posterior is
-always as wide as that of a hundred data points. The austerity test reads data until the decision of the Metropolis rule
-is sufficiently certain. If the decision is close, the test reads all the data. Barker's test uses the noise of the
+always as wide as that for a hundred data points. The austerity test reads data until the decision of the Metropolis
+rule is sufficiently certain. If the decision is close, the test reads all the data. Barker's test uses the noise of the
 minibatch as part of the randomness of its decision, and reads data until this noise is small enough.
 
 The script prints the mean number of data points per decision for each test and each data set. Barker's test reads fewer

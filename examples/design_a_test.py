@@ -8,7 +8,7 @@ in the error of the whole test, averaged over the uniform random number of the s
 directions cancel, this average is smaller. The error and the data usage of a test are computed from a Gaussian random
 walk, without simulation.
 
-The script uses a posterior of 10,000 data points (2000 with `--small`). It first compares the error and the data usage
+The script uses a posterior for 10,000 data points (2000 with `--small`). It first compares the error and the data usage
 of tests on the data with those of the random walk. It then computes designs for several target errors from a trial run
 of 100 moves, and prints their error and data usage for 100 new moves, together with those of designs for the worst
 case. Finally, it compares the data usage of a chain with its prediction. The plot corresponds to figures 1, 6 and 10 to

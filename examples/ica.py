@@ -9,9 +9,9 @@ of epsilon per stage.
 
 The quantity of interest is the posterior mean of the Amari distance to the true unmixing matrix. The script prints the
 risk of this estimate for increasing numbers of likelihood evaluations. The risk is the mean squared error of ten chains
-relative to a long exact run. The script also prints the processor time. For the same number of evaluations, the exact
-test takes less time because it stores the likelihood of the current state and reads the data contiguously. Approximate
-tests save time only for larger data sets. The plot shows the risk against the number of evaluations and against time.
+relative to a long exact run. The script also prints the CPU time. For the same number of evaluations, the exact test
+takes less time because it stores the likelihood of the current state and reads the data contiguously. Approximate tests
+save time only for larger data sets. The plot shows the risk against the number of evaluations and against time.
 
 References
 ----------
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def plot(risks: dict[str, Risk], seconds: dict[str, float]) -> Figure:
-    """Plot the risk against the evaluations and against processor time."""
+    """Plot the risk against the evaluations and against CPU time."""
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for k, (name, found) in enumerate(risks.items()):

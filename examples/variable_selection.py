@@ -2,7 +2,7 @@
 
     python examples/variable_selection.py [--output FOLDER] [--small]
 
-A logistic regression of 5000 data points (2000 with `--small`) has twenty features. Six of the features have a nonzero
+A logistic regression on 5000 data points (2000 with `--small`) has twenty features. Six of the features have a nonzero
 coefficient, and two of these coefficients are small. The moves of a chain change a coefficient, add a feature, or
 remove a feature. The exact acceptance test reads all the data. The austerity test reads 250 data points at a time until
 its decision is certain, up to an error of epsilon per stage.

@@ -1,19 +1,19 @@
-"""Converters of the papers' data from their public files.
+"""Converters for the papers' data, from their public files.
 
 The files are not part of steinkit. Their sources and licenses, as of November 2026, are as follows.
 
 MNIST (Seita et al.; Korattikara et al.)
-    The four files of Y. LeCun, C. Cortes and C. Burges, such as ``train-images-idx3-ubyte``, with or without gzip
+    The four files by Y. LeCun, C. Cortes and C. Burges, such as ``train-images-idx3-ubyte``, with or without gzip
     compression, are available from mirrors of yann.lecun.com/exdb/mnist. The license is CC BY-SA 3.0. Pass the file of
     training images. The other files must be in the same folder.
 Infinite MNIST (the same papers)
-    G. Loosli, S. Canu and L. Bottou's program infimnist, leon.bottou.org/projects/infimnist, writes files of the same
+    G. Loosli, S. Canu and L. Bottou's program infimnist, leon.bottou.org/projects/infimnist, writes files in the same
     format, ``...-patterns-idx3-ubyte`` and ``...-labels-idx1-ubyte``. The two test files of MNIST must be in the same
     folder. The program is free software (LGPL), and its digits are derived from those of MNIST.
 MiniBooNE (Korattikara et al., variable selection)
     The file ``MiniBooNE_PID.txt`` by B. Roe is in the UCI Machine Learning Repository. The license is CC BY 4.0.
 Million Song (Korattikara et al. 2016, least absolute deviations)
-    The file ``YearPredictionMSD.txt`` in the UCI repository is derived from the Million Song Dataset of T.
+    The file ``YearPredictionMSD.txt`` in the UCI repository is derived from the Million Song Dataset by T.
     Bertin-Mahieux, D. Ellis, B. Whitman and P. Lamere. The license is CC BY 4.0.
 Recordings (Korattikara et al., independent component analysis)
     The paper does not name the recordings. Use any WAV file with two channels, with classical music on the left and

@@ -11,8 +11,8 @@ uncertainty.
 
 The script reports the frequency with which a variable becomes 1, for each exact conditional probability p, and compares
 it with the theory of the test. It also reports the error of the joint probabilities of five variables as a function of
-the number of terms read and of the processor time. The error is relative to long exact chains and is averaged over
-1,600 sets of five variables.
+the number of terms read and of the CPU time. The error is relative to long exact chains and is averaged over 1,600 sets
+of five variables.
 
 The paper does not state the number of sweeps in its 1,000 seconds. With --full, a chain reads as many terms as 5,000
 exact sweeps do. The threshold printed in the paper, log u / log(1 - u), is replaced by log(u / (1 - u)), which follows

@@ -18,8 +18,8 @@ with two channels, music and noise, which are mixed with two normal sources. Wit
 simulated.
 
 The script reports the risk, its components, and the data usage of the tests. The risk is given as a function of the
-data read and of the processor time. With --full, the script also reports the data usage for 1.95 million data points,
-as in the paper.
+data read and of the CPU time. With --full, the script also reports the data usage for 1.95 million data points, as in
+the paper.
 
 References
 ----------
@@ -62,7 +62,7 @@ def problem(data: str, size: int) -> tuple[IndependentComponents, np.ndarray]:
 
 
 def distances(posterior: IndependentComponents, points: np.ndarray) -> np.ndarray:
-    """Compute the Amari distance of each draw to the true matrix."""
+    """Compute the Amari distance from each draw to the true matrix."""
     return amari_distance(posterior.unmixing_matrices(points), true_unmixing())
 
 

@@ -14,11 +14,11 @@ occur in both the training data and the test data, and they are treated as indep
 than in the paper by the square root of the ratio of the data sizes, and the scale of updates gives an acceptance rate
 of one half. Exact chains take less time per data point and read six times as many data points.
 
-The script reports the risk as a function of the data read and of the processor time, for these data and for simulated
-data of the paper's size. It also reports the inclusion probability of each feature, and the sizes of the models in
-chains that start with one feature and in chains that start with all features. For the RAND data, chains with
-approximate tests lose features that exact chains nearly always include, and there are few local minima. Claims about
-models are evaluated only for MiniBooNE.
+The script reports the risk as a function of the data read and of the CPU time, for these data and for simulated data of
+the paper's size. It also reports the inclusion probability of each feature, and the sizes of the models in chains that
+start with one feature and in chains that start with all features. For the RAND data, chains with approximate tests lose
+features that exact chains nearly always include, and there are few local minima. Claims about models are evaluated only
+for MiniBooNE.
 
 References
 ----------

@@ -3,9 +3,9 @@
     python examples/papers/index.py [DIR ...] [--run | --small] [--data SCRIPT=FILE ...] [--jobs N] [--check]
 
 --run runs every experiment at full size in DIR (default: steinkit-papers), imports the results and writes the page. It
-takes two to three hours of processor time and resumes an interrupted run. --data specifies the data file of a script,
-as in --data barker_mnist=train-images-idx3-ubyte.gz. If the data file of a script is not given, the script uses
-simulated data.
+takes two to three hours of CPU time and resumes an interrupted run. --data specifies the data file of a script, as in
+--data barker_mnist=train-images-idx3-ubyte.gz. If the data file of a script is not given, the script uses simulated
+data.
 
 --small runs every experiment at small size in DIR, in one process, and writes no page.
 

@@ -96,7 +96,7 @@ def over_complete_in_square(n: int) -> list[float]:
 
 
 def of_spanner(dim: int, n: int) -> list[float]:
-    """Return the number of edges of a 2-spanner, and its processor time."""
+    """Return the number of edges of a 2-spanner, and its CPU time."""
     points, began = np.random.default_rng(n).standard_normal((n, dim)), time.process_time()
     edges = len(sk.greedy_spanner(points).edges)
     return [edges, time.process_time() - began]

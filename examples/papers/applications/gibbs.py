@@ -10,7 +10,7 @@ terms, and the austerity test reads terms until it can distinguish the mean from
 u), which is incorrect because u < P1 / (P1 + P0) if and only if u / (1 - u) < P1 / P0.)
 
 The terms of each variable are stored in a fixed random order. Each update reads them with a random stride, in blocks of
-1 to 32 terms, where the blocks are in random order. A permutation of all terms would cost more than reading them.
+1 to 32 terms, and the blocks are in random order. A permutation of all terms would cost more than reading them.
 
 The field is dense, with binary variables and a potential for each triple of variables,
 

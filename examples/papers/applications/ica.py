@@ -204,7 +204,7 @@ class IndependentComponents(Posterior):
 
 
 def amari_distance(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Compute the Amari distance of unmixing matrices from a given matrix.
+    """Compute the Amari distance between unmixing matrices and a given matrix.
 
     The distance does not depend on the order, signs, or scales of the rows. With P = first second^-1, it is
 

@@ -19,9 +19,9 @@ which is as large as the noise of the next batch. In six or more dimensions, the
 adds the new noise passes the test repeatedly, without progress. In this implementation, the next iteration continues
 with the data of the last one. When theta_t fits these data, no further step passes, and the batch grows.
 
-**Losses.** IRLS replaces the loss by a sum of squares. At the coefficients theta, it minimizes sum_i (b_i - a_i'u)^2
-over u. The equivalent problem for the step d = u - theta has the same rows a_i and the working residuals
-rho_i = b_i - a_i'theta. The two losses have these weights, rows and residuals:
+**Losses.** IRLS replaces the loss with a sum of squares. At the coefficients theta, it minimizes sum_i (b_i - a_i'u)^2
+over u. The equivalent problem for the step d = u - theta has the same rows a_i and the working residuals rho_i = b_i -
+a_i'theta. The two losses have these weights, rows and residuals:
 
     least absolute deviations    min sum_i |r_i|,  r_i = y_i - x_i'theta
         w_i = 1 / sqrt(max(|r_i|, c)),  a_i = w_i x_i,  b_i = w_i y_i,  so  rho_i = w_i r_i
@@ -111,8 +111,8 @@ class WorkingRows(NamedTuple):
     residuals : ndarray, shape (n,)
         Working residuals rho_i.
     separated : bool
-        True if theta separates the classes of the batch, where data points may lie on the hyperplane. It is False if
-        the loss has no classes.
+        True if theta separates the classes of the batch; data points may lie on the hyperplane. It is False if the loss
+        has no classes.
     """
 
     rows: Floats
@@ -128,8 +128,8 @@ class Advance(NamedTuple):
     share : float
         Fraction of the step to take, in (0, 1].
     separated : bool
-        True if the new coefficients separate the classes of the batch, where data points may lie on the hyperplane.
-        Such a batch does not determine the size of the coefficients.
+        True if the new coefficients separate the classes of the batch; data points may lie on the hyperplane. Such a
+        batch does not determine the size of the coefficients.
     """
 
     share: float

@@ -1,4 +1,4 @@
-"""Converters of the papers' real data, for small files in the public formats."""
+"""Converters for the papers' real data, on small files in the public formats."""
 
 import gzip
 import struct

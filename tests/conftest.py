@@ -62,8 +62,8 @@ def pytest_collection() -> Iterator[None]:
 class FromTheEnd(pytest.Dir):
     """A folder with tests that are collected in reverse order.
 
-    Every worker collects all files, and pytest rewrites the assertions of a file for the first one, which is most of
-    the work. Two workers that begin at opposite ends rewrite half of the files each.
+    Every worker collects all files, and pytest rewrites the assertions of a file for the first worker, which is most of
+    the work. Two workers that begin at opposite ends each rewrite half of the files.
     """
 
     def collect(self) -> list[pytest.Item | pytest.Collector]:

@@ -1,4 +1,4 @@
-"""Wrong types for every argument of every public function raise an error of steinkit."""
+"""Wrong types for every argument of every public function raise a steinkit error."""
 
 import inspect
 import re

@@ -57,7 +57,7 @@ STARTERS = ("false_alarms.py", "measures.py", "scaling.py", "large_samples.py")
     ],
 )
 def test_runs_and_prints_a_table(name, columns, tmp_path):
-    """Runs in this process, except for benchmarks that start others to measure their memory."""
+    """Run in this process, except for benchmarks that start others to measure their memory use."""
     kept = ["--record", str(tmp_path)] if name.removesuffix(".py") in RECORDED else []
     if name in STARTERS:
         command = [sys.executable, BENCHMARKS / name, "--quick", *kept]

@@ -20,7 +20,7 @@ NUMBERS = ("bulk_ess", "tail_ess", "r_hat", "mcse_mean")
 
 
 def by_arviz(chains):
-    """Return the diagnostics of one parameter by arviz-stats."""
+    """Return the diagnostics of one parameter from arviz-stats."""
     from arviz_stats.base.array import array_stats
 
     with np.errstate(divide="ignore", invalid="ignore"):

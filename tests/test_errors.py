@@ -1,4 +1,4 @@
-"""Cautions of results are issued as warnings once, at the line of the user."""
+"""Cautions in results are issued as warnings once, at the user's line."""
 
 import pickle
 import warnings

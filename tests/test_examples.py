@@ -14,9 +14,9 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(name, folder):
-    """Return the output of a small version of an example, and check its figure; warnings of steinkit fail the test.
+    """Return the output of a small version of an example, and check its figure; steinkit warnings fail the test.
 
-    The gallery of the documentation runs all examples. STEINKIT_GALLERY is its folder, to use its output instead.
+    The gallery of the documentation runs all examples. To use its output instead, set STEINKIT_GALLERY to its folder.
     """
     gallery = os.environ.get("STEINKIT_GALLERY")
     if gallery:

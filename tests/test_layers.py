@@ -1,4 +1,4 @@
-"""Layers of the package: imports are downwards and without cycles.
+"""Layers of the package: imports point downwards and have no cycles.
 
 All imports count: at the top of a file, inside a function, and for type checking only.
 """
@@ -25,7 +25,7 @@ APART = {"discrepancy", "samplers"}
 
 @cache
 def layers():
-    """Return the rank of every layer in the architecture of the guide; the command line is above all."""
+    """Return the rank of every layer in the architecture in the guide; the command line is above all others."""
     listed = GUIDE.read_text(encoding="utf-8").partition("## Architecture")[2].partition("**Adding a component.**")[0]
     named = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", listed[listed.index("1. ") :]))
     return {name: rank for rank, name in reversed(list(enumerate([*named, "__main__"])))}

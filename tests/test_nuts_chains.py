@@ -31,7 +31,7 @@ def test_scores_of_eight_schools_match_the_examples(monkeypatch):
 @pytest.mark.parametrize("chains", ["one", "four"])
 @pytest.mark.parametrize("dim", NORMALS)
 def test_normal_draws_have_mean_zero_and_variance_one(package, dim, chains):
-    """Within the Monte Carlo error by batches of 50 draws of all coordinates, which are exchangeable."""
+    """The Monte Carlo error is estimated from batches of 50 draws of all coordinates, which are exchangeable."""
     for sample in of(package, f"normal_{dim}", chains):
         for values in (sample.draws, sample.draws**2 - 1.0):
             batches = values.reshape(-1, 50, dim).mean(axis=1)

@@ -14,7 +14,7 @@ HEIGHTS = -0.5 * (POINTS**2).sum(axis=1)
 
 
 class Counted:
-    """Return a standard normal log density or score that raises above a limit."""
+    """A standard normal log density or score that raises an error above a limit."""
 
     def __init__(self, limit, value):
         self.limit, self.value, self.calls, self.rows = limit, value, 0, 0

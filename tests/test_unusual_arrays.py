@@ -36,7 +36,7 @@ def posterior(**changed):
 
 
 class Ensemble:
-    """A sampler with the chain of emcee."""
+    """A sampler with an emcee chain."""
 
     def __init__(self, chain):
         self.get_chain = lambda: chain

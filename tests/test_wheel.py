@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def source_copy(folder, link):
-    """Return a copy of the repository, with steinkit/samplers in one of the forms of a checkout.
+    """Return a copy of the repository, with steinkit/samplers in one of the forms that a checkout can have.
 
     Git creates a symbolic link if the system supports it, and otherwise a file with the text of the link. An archive
     may omit it.
@@ -36,7 +36,7 @@ def source_copy(folder, link):
 
 
 def built(source, distribution):
-    """Build the wheel or the sdist with setuptools, without the start of pip."""
+    """Build the wheel or the sdist with setuptools, without starting pip."""
     code = f"from setuptools.build_meta import build_{distribution}; print(build_{distribution}('..'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True, text=True)
     return source.parent / done.stdout.splitlines()[-1]

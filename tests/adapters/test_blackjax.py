@@ -34,7 +34,7 @@ def logdensity(x):
 
 
 def exact_draws(n, seed=5):
-    """Independent draws of (mu, theta) of the posterior, from its precision matrix, in single precision."""
+    """Draw (mu, theta) independently from the posterior, using its precision matrix, in single precision."""
     precision = np.diag([1.0 / 9.0 + 3.0, *[1.25] * 3])
     precision[0, 1:] = precision[1:, 0] = -1.0
     mean = np.linalg.solve(precision, np.concatenate([[0.0], np.asarray(EFFECTS) / 4.0]))

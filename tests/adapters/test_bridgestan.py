@@ -87,7 +87,7 @@ def draws(n=40):
 
 
 def by_hand(given):
-    """The score, by name; of the simplex in sticks, alpha_k - (alpha_k + ... + alpha_K) z_k for alpha = counts + 1."""
+    """Score by name; for the simplex, in sticks, alpha_k - (alpha_k + ... + alpha_K) z_k with alpha = counts + 1."""
     tau, x, A, w, c, p = (given[name] for name in ("tau", "x", "A", "w", "c", "p"))
     z = np.column_stack([w[:, 0], w[:, 1] / (1 - w[:, 0])])
     rest = np.cumsum((COUNTS + 1)[::-1])[::-1][:2]

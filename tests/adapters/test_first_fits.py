@@ -30,7 +30,7 @@ def test_pages_show_the_output_of_every_program():
 
 
 def skip_where_stan_cannot_compile():
-    """Skip without a compiler for Stan or enough memory for it."""
+    """Skip if there is no compiler for Stan or not enough memory for it."""
     stan = pytest.importorskip("stan")
     try:
         stan.build("parameters { real x; } model { x ~ std_normal(); }")

@@ -105,7 +105,7 @@ def test_reparametrised_models_have_the_sites_that_were_sampled():
     model = reparam(schools, config={"theta": LocScaleReparam(centered=0.0)})
     target, sample = sk.from_numpyro(model, {**draws, "theta_decentered": z}, ERRORS, EFFECTS)
     assert sample.names == ("mu", "log tau", *(f"theta_decentered[{k}]" for k in range(3)))
-    # log |d theta / d z| = 3 log tau; the chain rule takes the centred score to this one
+    # log |d theta / d z| = 3 log tau; the chain rule converts the centered score to this one
     centred = schools_score(**draws)
     pull, tau = centred[:, 2:], draws["tau"]
     wanted = np.column_stack(
@@ -315,7 +315,7 @@ def test_arrays_outside_of_a_model_that_ran_in_single_precision(np_):
 
     energy = np_.infer.util.potential_energy
     held = jax.jit(jax.grad(lambda z: energy(model, (), {}, {"mu": z})))
-    held(0.5)  # called as by a sampler
+    held(0.5)  # called as a sampler would call it
     with pytest.raises(sk.InputError, match=r"y = jnp.asarray\(y\)"):
         sk.from_numpyro(model, {"mu": np.linspace(-1.0, 1.0, 20)})
 

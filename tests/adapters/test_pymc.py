@@ -345,7 +345,7 @@ def test_numeric_labels_are_not_positions():
 
 
 def test_parameters_that_pymc_rejects_have_density_zero():
-    """At log tau = -800 the standard deviation of theta underflows to zero, for which PyMC raises."""
+    """At log tau = -800 the standard deviation of theta underflows to zero, and PyMC raises an error."""
     model = pymc_model(schools())
     target = model.target
     points = RNG.standard_normal((4, 6))

@@ -74,7 +74,7 @@ def test_draws_with_a_history_in_single_precision(torch):
 
 
 def schools(torch):
-    """Three schools in constrained parameters, and draws of them that any model could have made."""
+    """Three schools with constrained parameters, and draws that any model could have produced."""
     y, sigma = torch.tensor(EFFECTS), torch.tensor(ERRORS)
 
     def log_density(draw):

@@ -1,4 +1,4 @@
-"""Mistakes of a user: each has an exit code and an error that names the value, without a traceback."""
+"""User mistakes: each has an exit code and an error that names the value, without a traceback."""
 
 import os
 import pickle
@@ -32,7 +32,7 @@ def refused(steinkit):
 
 @pytest.fixture
 def refused_file(refused, folder):
-    """Score a file of these lines, which must fail."""
+    """Score a file with these lines, which must fail."""
 
     def run(*lines, arguments=_NORMAL, code=3, name="draws.csv"):
         return refused("score", _lines(folder, *lines, name=name), *arguments, code=code)

@@ -13,7 +13,7 @@ _KSD = ("--target", "normal", "--measure", "ksd")
 
 @pytest.fixture
 def run(write_csv):
-    """Return a function that writes eighty draws from a standard normal distribution, for a seed."""
+    """Return a function that writes eighty draws from a standard normal distribution, for a given seed."""
 
     def write(seed):
         points = np.random.default_rng(seed).standard_normal((80, 1))

@@ -1,4 +1,4 @@
-"""``steinkit design``: numbers of the Python functions as JSON and text."""
+"""``steinkit design``: the numbers from the Python functions as JSON and text."""
 
 import pytest
 

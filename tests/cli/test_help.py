@@ -13,7 +13,7 @@ _MOST_LINES = 62
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch):
-    """Set a terminal of 100 columns."""
+    """Set up a terminal with 100 columns."""
     monkeypatch.setenv("COLUMNS", "101")
 
 

@@ -1,4 +1,4 @@
-"""Control-C during work, imports and callbacks of C code."""
+"""Control-C during work, imports and callbacks from C code."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from steinkit.cli.terminal import comes_of_interrupt, heeded_interrupts
 
 @pytest.fixture(autouse=True)
 def heeded():
-    """Restore Python's handler of SIGINT, which background processes ignore."""
+    """Restore Python's handler for SIGINT, which background processes ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -21,7 +21,7 @@ def heeded():
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_an_interrupt_in_a_callback_of_c_code_ends_the_process():
-    """ctypes discards exceptions of callbacks."""
+    """ctypes discards exceptions raised in callbacks."""
     script = """
 import ctypes, os, signal, time
 from steinkit.cli.terminal import heeded_interrupts

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def scored(steinkit, folder, sample_file):
-    """Return a file of ``steinkit score -o``."""
+    """Return a file written by ``steinkit score -o``."""
     steinkit("score", sample_file, "--target", "normal", "--measure", "ess", "-o", "score.json")
     return "score.json"
 

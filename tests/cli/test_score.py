@@ -31,7 +31,7 @@ def _expected(draws, **settings):
 
 @pytest.fixture
 def wide(monkeypatch):
-    """Replace the bracket of the discrepancy by [1, 1.05]."""
+    """Replace the bracket of the discrepancy with [1, 1.05]."""
 
     compute = sk.graph_stein_discrepancy
 

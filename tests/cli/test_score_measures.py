@@ -123,7 +123,7 @@ def test_mistakes(steinkit, line_file, arguments, code, message):
 
 
 class TestDefault:
-    """The default measure is graph up to two dimensions, else sliced."""
+    """The default measure is graph in up to two dimensions, and sliced otherwise."""
 
     @pytest.mark.parametrize("command", ["score", "compare", "curve"])
     def test_is_by_dimension(self, steinkit, write_csv, command):

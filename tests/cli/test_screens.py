@@ -1,4 +1,4 @@
-"""Names from files, options and code of the user are escaped on a terminal."""
+"""Names from files, options and user code are escaped on a terminal."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ _DRAWS = "a,b\n1.0,2.0\n0.5,-1.0\n0.25,0.75\n-1.5,0.5\n"
 
 @pytest.fixture
 def hostile(folder):
-    """Return a file with a name of control characters."""
+    """Return a file with control characters in a name."""
     name = f"draws{CONTROLS}.csv"
     (folder / name).write_text(_DRAWS)
     return name

@@ -63,7 +63,7 @@ _NAMED = "import steinkit as sk\ntarget = sk.Target(score=lambda x: -x * [1.0, 4
     ],
 )
 def test_columns_state_the_order_of_parameters(steinkit, folder, write_csv, command):
-    """Other names than the target's are refused unless --columns states the order."""
+    """Names other than the target's are refused unless --columns states the order."""
     draws = np.random.default_rng(0).standard_normal((40, 2))
     name = write_csv("b,a", draws)
     (folder / "model.py").write_text(_NAMED)

@@ -1,4 +1,4 @@
-"""Output is wrapped on a terminal only."""
+"""Output is wrapped only on a terminal."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def no_columns_asked_for(monkeypatch):
 
 @pytest.fixture
 def terminal(folder, monkeypatch):
-    """Run the command line on a terminal of a width; return its lines with their ends."""
+    """Run the command line on a terminal of a given width; return its lines with their line endings."""
 
     def run(columns, *words):
         leader, follower = pty.openpty()

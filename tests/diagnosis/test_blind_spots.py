@@ -1,4 +1,4 @@
-"""Distant modes, which determine the unit of a coordinate, have a warning; heavy tails and funnels have none."""
+"""Distant modes, which determine the unit of a coordinate, cause a warning; heavy tails and funnels do not."""
 
 import numpy as np
 import pytest

@@ -66,7 +66,7 @@ def test_nested_sampling_passes_and_its_live_points_are_estimated(seed):
 
 
 def test_autocorrelation_times_of_nested_sampling_match_simulation():
-    """The variance of the second moment of N(0, I) over runs exceeds the variance by the weights alone."""
+    """The variance of the second moment of N(0, I) over runs exceeds the variance due to the weights alone."""
     means, times, alone = [], [], []
     for seed in range(200):
         x, w = nested_sampling(np.random.default_rng(seed), 30)

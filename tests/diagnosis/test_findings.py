@@ -26,7 +26,7 @@ def size(x, scores, kind, coordinates):
 
 
 def test_sizes_for_independent_normals():
-    """The sizes are the shift, the relative error of the sd, and the error of the correlation."""
+    """The sizes are the shift, the relative error of the sd, and the error in the correlation."""
     x = normal(0, (N, 2))
     shifted = x + np.array([0.3, 0.0])
     found, error = size(shifted, -shifted, "location", (0,))
@@ -66,7 +66,7 @@ def test_spread_cannot_be_less_than_zero():
 
 
 def moments(z, dim=2, axes=None):
-    """Return moments with given z-scores, all others near zero."""
+    """Return moments with given z-scores, and all others near zero."""
     features = features_of(dim)
     found = np.array([z.get((each.kind, each.coordinates), 0.1) for each in features])
     rows = [k for k, each in enumerate(features) if each.kind in ("location", "spread", "dependence")]
@@ -193,7 +193,7 @@ def test_direction_of_a_dependence_is_correct(own, of_target):
 
 
 def test_correlation_that_the_target_lacks_is_too_strong():
-    """Also if location and scale, which affect the mean of the feature, are biased."""
+    """This also holds if location and scale, which affect the mean of the feature, are biased."""
     draws = sk.targets.Normal([0.5, 0.0], covariance=[[0.5, -0.9], [-0.9, 1.8]]).sample(1000, np.random.default_rng(0))
     found = sk.verdict(draws, sk.targets.Normal(0.0, dim=2))
     assert next(each.direction for each in found.findings if each.kind == "dependence") == "correlation too strong"
@@ -229,7 +229,7 @@ def test_significant_shift_may_be_too_small_to_matter():
 
 
 def test_shift_at_the_limit_is_rarely_rejected():
-    """With Bonferroni's correction for five moments, about .01 of the samples are rejected at .05."""
+    """With the Bonferroni correction for five moments, about .01 of the samples are rejected at .05."""
     samples = (shifted(seed, 500, 0.2) for seed in range(200))
     p_values = [p_value_beyond(sk.moment_stein_discrepancy(x, scores=-x), 0.2) for x in samples]
     assert sum(p <= 0.05 for p in p_values) <= 10

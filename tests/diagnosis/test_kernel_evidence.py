@@ -1,4 +1,4 @@
-"""Equivalent draws by the kernel discrepancy, from the definition of the Stein kernel."""
+"""Equivalent draws according to the kernel discrepancy, from the definition of the Stein kernel."""
 
 import numpy as np
 import pytest

@@ -67,7 +67,7 @@ def test_regions_that_no_coordinate_separates_are_slow(kind):
 
 
 def test_sides_of_a_symmetric_target_are_slow():
-    """Draws stay on a side for 100 draws on average; their distances from the center are independent."""
+    """Draws stay on one side for 100 draws on average; their distances from the center are independent."""
     rng, n, flip = np.random.default_rng(6), 10_000, 0.01
     x = (1.0 - 2.0 * (np.cumsum(rng.random(n) < flip) % 2))[:, None] + 0.1 * rng.standard_normal((n, 1))
     assert 0.5 / flip < slowest_change(x, -x, [slice(0, n)]) < 2.0 / flip

@@ -61,7 +61,7 @@ def test_a_hundred_effective_draws_are_required(carrying, enough):
 
 @pytest.mark.parametrize(("dim", "unit"), [(2, 0.01), (3, 1.0), (10, 0.01)])
 def test_narrow_sample_is_rejected_in_any_units(dim, unit):
-    """From three dimensions on, the graph discrepancy prefers this sample to an exact one."""
+    """In three or more dimensions, the graph discrepancy prefers this sample to an exact one."""
     x = 0.5 * unit * normal(0, (1000, dim))
     found = sk.verdict(x, scores=-x / unit**2)
     assert found.is_biased
@@ -208,7 +208,7 @@ def test_looks_multiply_p_and_p_matters(scale, analyses):
 
 @pytest.mark.parametrize(
     ("seed", "level", "kind"),
-    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p = .10 by moments alone, and .035 by slices alone
+    [(9, 0.2, "location"), (3, 0.01, "shape")],  # p = .10 from moments alone, and .035 from slices alone
 )
 def test_findings_alone_have_p_values_of_the_level_or_a_twentieth(seed, level, kind):
     x = normal(seed, (500, 2))
@@ -308,7 +308,7 @@ def test_fewer_draws_than_coordinates_have_a_warning(draws, dim, spans):
 
 
 def test_impossible_kernel_test_has_a_warning():
-    """The 4000 evenly spread draws of the test are equal."""
+    """The 4000 evenly spaced draws of the test are equal."""
     x = np.zeros((9001, 1))
     x[1], x[8999] = 1.0, -1.0
     found = sk.verdict(x, scores=-x)

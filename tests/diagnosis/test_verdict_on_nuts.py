@@ -1,4 +1,4 @@
-"""Raw chains of NUTS from four packages are rejected no more often than the level."""
+"""Raw NUTS chains from four packages are rejected no more often than the level allows."""
 
 import warnings
 

@@ -19,7 +19,7 @@ def normal(seed, shape):
 
 
 def biased(seed=0, n=200, dim=3):
-    """Return shifted and too wide draws of a correlated normal target, with scores."""
+    """Return draws of a correlated normal target that are shifted and too wide, with scores."""
     covariance = 0.5 * np.eye(dim) + 0.5
     x = normal(seed, (n, dim)) @ np.linalg.cholesky(covariance).T
     x = 1.2 * x + 0.4
@@ -27,7 +27,7 @@ def biased(seed=0, n=200, dim=3):
 
 
 def bounded(seed=1, n=200):
-    """Return too wide draws of a gamma(3) and two normal coordinates, with scores."""
+    """Return draws of a gamma(3) and two normal coordinates that are too wide, with scores."""
     x = np.column_stack([np.random.default_rng(seed).gamma(3.0, 1.5, n), normal(seed, (n, 2))])
     return x, np.column_stack([2.0 / x[:, 0] - 1.0, -x[:, 1:]])
 

@@ -37,7 +37,7 @@ by_family = pytest.mark.parametrize(("target", "reference"), FAMILIES.values(), 
 
 
 def integral(function, a, b):
-    """Integrate by Gauss's rule on panels that shrink towards 0 and 1, and by quadrature beyond +-60."""
+    """Integrate with a Gauss rule on panels that shrink towards 0 and 1, and by quadrature beyond +-60."""
     near = np.concatenate([-np.logspace(-12, 0, 49), [0.0], np.logspace(-12, 0, 49)])
     edges = np.unique(
         np.concatenate([near, 1.0 + near, np.linspace(-60.0, 60.0, 481), [a, b]]).clip(max(a, -60), min(b, 60))
@@ -143,7 +143,7 @@ def test_cdf_that_does_not_match_its_integrals_is_refused():
 
 @pytest.mark.parametrize("error", [-0.9e-13, 0.9e-13])
 def test_brackets_include_errors_of_tail_integrals(error):
-    """Errors are relative to E|X - x|, the sum of both integrals, also where one of them is tiny."""
+    """Errors are relative to E|X - x|, the sum of both integrals, even where one of them is tiny."""
     exact = Normal()
 
     def tail_integrals(x):

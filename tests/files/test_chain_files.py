@@ -1,4 +1,4 @@
-"""Several files as the chains of one sample, and files packed by gzip."""
+"""Several files as the chains of one sample, and files compressed with gzip."""
 
 import gzip
 
@@ -13,7 +13,7 @@ STAN = "# stan_version_major = 2\nlp__,mu,theta.1,theta.2\n"
 
 @pytest.fixture
 def fits(tmp_path):
-    """Write twelve chains of Stan; the draws of chain k are 10 k, 10 k + 1, ..."""
+    """Write twelve Stan chains; the draws of chain k are 10 k, 10 k + 1, ..."""
     for k in range(1, 13):
         rows = "".join(f"-1,{10 * k + t},{k},{t}\n" for t in range(3))
         (tmp_path / f"fit-{k}.csv").write_text(STAN + rows)

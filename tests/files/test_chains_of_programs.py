@@ -29,7 +29,7 @@ def text(rows: Any, separator: str = " ") -> str:
 
 
 def read(*sources: Any, said: str, **options: Any) -> sk.Sample:
-    """Read files; the warning must contain a text."""
+    """Read files; the warning must contain a given text."""
     with pytest.warns(ReadingWarning, match=said):
         return read_sample(list(sources), **options)
 
@@ -107,7 +107,7 @@ def test_blanks_separate_cells(header: str, separator: str) -> None:
 
 
 def nested(likelihood: np.ndarray, shrinkage: np.ndarray) -> np.ndarray:
-    """Return weights with sum 1 for volumes that shrink by factors, as in the definition."""
+    """Return weights with sum 1 for volumes that shrink by given factors, as in the definition."""
     volumes = np.concatenate([[1.0], np.cumprod(shrinkage)])
     weights = np.exp(likelihood - likelihood.max()) * -np.diff(volumes)
     return weights / weights.sum()

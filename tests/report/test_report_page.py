@@ -171,7 +171,7 @@ def test_colors_have_contrast():
 
 def test_contrast_of_known_colors():
     assert _contrast("#000000", "#ffffff") == pytest.approx(21.0)
-    assert _contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # the well-known lightest grey that passes
+    assert _contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)  # the well-known lightest gray that passes
 
 
 def _contrast(one, other):

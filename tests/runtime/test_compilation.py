@@ -1,4 +1,4 @@
-"""Announcement of compilation, and calls of kernels from Python and from kernels."""
+"""Announcement of compilation, and calls to kernels from Python and from kernels."""
 
 import subprocess
 import sys

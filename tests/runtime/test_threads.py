@@ -1,4 +1,4 @@
-"""Number of threads for a number of jobs."""
+"""Number of threads for a given number of jobs."""
 
 import multiprocessing
 import os

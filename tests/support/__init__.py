@@ -1,1 +1,1 @@
-"""Helpers of several tests: instances, reference implementations, Monte Carlo limits and checks of pages."""
+"""Helpers for several tests: instances, reference implementations, Monte Carlo limits and checks of pages."""

@@ -1,6 +1,6 @@
-"""Samples that challenge proofs: each family targets one kind of error of rounding or of a solver.
+"""Samples that challenge proofs: each family targets one kind of rounding or solver error.
 
-A family is a function of a random generator that returns an `Instance`, which contains only inputs of a user.
+A family is a function of a random generator that returns an `Instance`, which contains only user inputs.
 """
 
 import json
@@ -16,11 +16,11 @@ SPACE_SOLVERS = ("auto", "block", "first_order", "highs", "cvxpy")
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A call of a discrepancy: the measure, the sample and the settings.
+    """A call to a discrepancy: the measure, the sample and the settings.
 
-    For a Wasserstein distance, the target is uniform between the bounds. With
-    `tails` the operator is that of the covariance 1 + |x|^2 / tails on the diagonal and .3 elsewhere, of x times
-    `stretch`. Points are taken in units of `unit`.
+    For a Wasserstein distance, the target is uniform between the bounds. With `tails`, the operator is that of the
+    covariance with 1 + |x|^2 / tails on the diagonal and .3 elsewhere, where x is the point times `stretch`. Points are
+    taken in units of `unit`.
     """
 
     family: str

@@ -1,4 +1,4 @@
-"""Draws for the estimates of bias, some with known groups or biases."""
+"""Draws for bias estimates, some with known groups or biases."""
 
 import numpy as np
 

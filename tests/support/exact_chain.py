@@ -44,7 +44,7 @@ def exact_cost(form, p):
     chords = [p[ROWS * k + 4] / c2 if data.kind[k] not in (FREE, EDGE) else Fraction(0) for k in range(n)]
 
     def follow(start, end, force):
-        """Return T and phi after the segment and its cost, given T on the edge into it."""
+        """Return T and phi after the segment, and its cost, given T on the edge into it."""
         forward, cost = Fraction(0), Fraction(0)
         for k in range(start, end):
             backward = Fraction(0)

@@ -1,4 +1,4 @@
-"""The classical program of one dimension in rational arithmetic.
+"""The one-dimensional classical program in rational arithmetic.
 
 Points, weights, scores, bounds and Stein factors are doubles, and the numbers of an answer or a trajectory may have
 extended precision. All of them are taken as exact rational numbers.
@@ -41,7 +41,7 @@ def gap_lengths(program):
 
 
 def exact_function(program, answer):
-    """Return values and slopes at the points of the function of an answer, gap by gap."""
+    """Return the values and slopes, at the points, of the function of an answer, gap by gap."""
     c3, n, n_inner = factors_of(program)[2], len(program.points), len(program.inner)
     x, value, slope = fractions(program.points), fractions(answer.value), fractions(answer.slope)
     bend, turn = fractions(answer.bend), fractions(answer.turn)
@@ -111,7 +111,7 @@ def random_classical(seed, *, support=None, extent=None, factors=None, n=None):
 
 
 def random_answer(program, rng):
-    """Return random numbers of the size of a solver's."""
+    """Return random numbers of the same size as those of a solver."""
     c, n, gaps = program.factors, len(program.points), len(program.lengths)
     return ConeAnswer(
         value=c.value * rng.uniform(-1.0, 1.0, n),
@@ -139,7 +139,7 @@ def most_at_point(program, alpha, beta):
 
 
 def most_in_gap(a, b, cuts):
-    """Two numbers that enclose the largest a u + b v + c_+ t_+ + c_- t_- over v^2 + 4 t_+-^2 +- 2 u <= 1.
+    """Return two numbers that enclose the largest a u + b v + c_+ t_+ + c_- t_- over v^2 + 4 t_+-^2 +- 2 u <= 1.
 
     For multipliers m_+ and m_- of the two cones, with m_+ - m_- = a/2, the largest value of the Lagrangian is the upper
     number. The lower number is the objective at its maximizers v and t, with the best feasible u.
@@ -158,7 +158,7 @@ def most_in_gap(a, b, cuts):
 
 
 def halved(a, b, cuts, low, high, times):
-    """Return an upper bound of the excess of the multipliers over |a|/2 at the minimum, by bisection."""
+    """Return an upper bound on the excess of the multipliers over |a|/2 at the minimum, by bisection."""
     for _ in range(times):
         middle = (low + high) / 2
         low, high = (middle, high) if crowded(a, b, cuts, middle) else (low, middle)
@@ -181,7 +181,7 @@ def stationary(a, b, cuts, rest):
 
 
 def dual_value(program, tension, torque, cut):
-    """Return an enclosure of the bound of the multipliers by weak duality, gap by gap."""
+    """Return an enclosure of the bound that the multipliers give by weak duality, gap by gap."""
     _, c2, c3 = factors_of(program)
     tension, torque, cut = fractions(tension), fractions(torque), [fractions(each) for each in cut]
     q, s, n_inner = fractions(program.weights), fractions(program.scores), len(program.inner)

@@ -1,13 +1,13 @@
 """The optimum of a small linear program in rational arithmetic, with a proof.
 
-    maximise b'y   subject to   |a_i'y| <= r_i for every row,   |y_k| <= u_k
+    maximize b'y   subject to   |a_i'y| <= r_i for every row,   |y_k| <= u_k
 
 All data are rational. With the boxes taken as rows, a basis consists of N linearly independent rows: at y each of them
-is at one of its two ends, and the multipliers p express b in them. The boxes with the signs of b are a basis with a
-feasible p. Rows that y violates enter one at a time. The first row leaves that would change the sign of its multiplier
-and cannot jump to its other end (the dual simplex method with long steps). The table of all rows in terms of the basis
-is kept in whole numbers over one common denominator, each step a division without remainder (Edmonds, as in Bareiss'
-elimination).
+is at one of its two ends, and the multipliers p express b in terms of them. The boxes with the signs of b are a basis
+with a feasible p. Rows that y violates enter one at a time. The row that leaves is the first one that would change the
+sign of its multiplier and cannot jump to its other end (the dual simplex method with long steps). The table of all rows
+in terms of the basis is stored as integers over one common denominator, and each step is a division without remainder
+(Edmonds, as in Bareiss' elimination).
 """
 
 from dataclasses import dataclass

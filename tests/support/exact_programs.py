@@ -114,7 +114,7 @@ def in_relative_variables(program, forest):
 
 
 def substitute(row, maps):
-    """Substitute the variables of a row by maps, without zeros."""
+    """Substitute maps for the variables of a row, omitting zeros."""
     result = {}
     for k, coefficient in row.items():
         for other, factor in maps[k].items():

@@ -2,7 +2,7 @@
 
 With h_i the value of the test function at point i and R >= |h_i|, the program is
 
-    maximise t - sum_i w_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,
+    maximize t - sum_i w_i e_i   subject to   h_i + e_i >= t,   e_i >= 0,
 
 written with e_i = R (1 + eps_i) and |h_i + R eps_i - tau| <= 2 R, |eps_i| <= 1, so t = tau - R.
 """

@@ -1,4 +1,4 @@
-"""Verification of brackets in rational arithmetic, by the optimum if possible, else by feasible points.
+"""Verification of brackets in rational arithmetic, by the optimum if possible, and otherwise by feasible points.
 
 The certificate of the package is not used. The problem is defined by the user's input: points, scores, factors and
 bounds as doubles, q_i = w_i / sum w, and equal rows merged into one point with the total weight. Only the graph is
@@ -180,7 +180,7 @@ def sliced_claims(instance, result):
 
 
 def excess_in_rounding_errors(instance, result):
-    """Return the largest excess of a row, or of `lower` over the objective, by the returned g and slopes.
+    """Return the largest excess of a row, or of `lower` over the objective, for the returned g and slopes.
 
     The unit is 2^-53 times the sum of the sizes of the terms, as the entries of g are rounded. The result is infinite
     if g or a slope exceeds its box at all, such as c2 times the distance to a bound.

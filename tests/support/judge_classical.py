@@ -1,9 +1,10 @@
 """Verification of brackets of the classical Stein discrepancy in rational arithmetic.
 
 For the uniform distribution on [0, w] and factors (w/2, 1/2, 1/w) the optimum is the Wasserstein distance over w, an
-integral of |F_n - F| that is rational. For others it is enclosed, independently of the certificate, by two programs on
-a grid that contains the sample: functions with a piecewise constant second derivative between nodes are a subset of the
-feasible ones, and the graph program on the grid, where nodes without draws have no weight, has fewer constraints.
+integral of |F_n - F| that is rational. For other inputs, it is enclosed, independently of the certificate, by two
+programs on a grid that contains the sample: functions with a piecewise constant second derivative between nodes are a
+subset of the feasible ones, and the graph program on the grid, where nodes without draws have no weight, has fewer
+constraints.
 """
 
 from fractions import Fraction
@@ -64,7 +65,7 @@ def grid(x, limits, factors):
 
 
 def best_spline(nodes, weight, pull, c, bounded):
-    """Return the exact mean of g s + g' for a feasible g, a solver's solution scaled."""
+    """Return the exact mean of g s + g' for a feasible g, which is a scaled solution of a solver."""
     c1, c2, c3 = c
     h = [b - a for a, b in pairwise(nodes)]
     lengths, n = np.array([float(each) for each in h]), len(nodes)

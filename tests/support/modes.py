@@ -71,7 +71,7 @@ class Mixture:
         return np.log(self.shares)[:, None] + np.stack([mode.log_density(x) for mode in self.modes])
 
     def log_density(self, x):
-        """Of the mixture."""
+        """Return the log density of the mixture."""
         return logsumexp(self.terms(x), axis=0)
 
     def score(self, x):

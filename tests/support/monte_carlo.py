@@ -22,7 +22,7 @@ def statistics(x, marginal):
 
 
 def errors(draws, marginals):
-    """Name, and error in standard errors, of every statistic of every coordinate."""
+    """Return the name and the error, in standard errors, of every statistic of every coordinate."""
     weights = np.ones(draws.points.shape[:2]) if draws.weights is None else draws.weights
     found = {}
     for j, marginal in enumerate(marginals):

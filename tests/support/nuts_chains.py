@@ -1,4 +1,4 @@
-"""Exact chains by NUTS of four packages; see tests/data/nuts/README.md."""
+"""Exact chains from the NUTS samplers of four packages; see tests/data/nuts/README.md."""
 
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ class NutsSample(NamedTuple):
 
 
 def schools_score(points: np.ndarray) -> np.ndarray:
-    """Return the score of noncentered eight schools in mu, log tau and z; (n, 10) -> (n, 10)."""
+    """Return the score of noncentered eight schools for mu, log tau and z; (n, 10) -> (n, 10)."""
     mu, tau, z = points[:, :1], np.exp(points[:, 1:2]), points[:, 2:]
     pull = (EFFECTS - mu - tau * z) / ERRORS**2
     of_mu = pull.sum(axis=1, keepdims=True) - mu / 25.0

@@ -1,7 +1,7 @@
 """Run steinkit on one instance and verify its answer.
 
 The outcomes "certified" and "refused" (a typed error, with a verified bracket) are correct. "wrong" is a bracket that
-rational arithmetic refutes, "crashed" any other exception or a warning of NumPy, and "unjudged" an error of the
+rational arithmetic refutes, "crashed" any other exception or a NumPy warning, and "unjudged" an error of the
 verification.
 """
 
@@ -54,7 +54,7 @@ class Answer:
 
 
 def make(family, seed):
-    """Return an instance of a family, with one of its solvers in turn.
+    """Return an instance of a family, using its solvers in turn.
 
     Every other instance requests a bracket that is as narrow as rounding permits.
     """

@@ -1,4 +1,4 @@
-"""Comparison of cells of sweeps."""
+"""Comparison of sweep cells."""
 
 from dataclasses import replace
 

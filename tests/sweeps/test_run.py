@@ -1,4 +1,4 @@
-"""Cells of a sweep: their contents, and their independence of other cells and of the way they are computed."""
+"""Cells of a sweep: their contents, and their independence from other cells and from the way they are computed."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Sweeps under a joblib backend of threads."""
+"""Sweeps with joblib's threading backend."""
 
 import sys
 import warnings

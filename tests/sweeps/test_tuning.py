@@ -1,4 +1,4 @@
-"""Tuning at a budget: the rungs, the choice, and its independence of jobs and interruptions."""
+"""Tuning at a budget: the rungs, the choice, and its independence from jobs and interruptions."""
 
 import subprocess
 import sys

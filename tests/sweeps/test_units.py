@@ -33,7 +33,7 @@ def test_units_are_standard_deviations_of_draws_from_the_target():
 
 
 def test_units_are_sds_of_the_chain_that_agrees_best_with_the_score(tmp_path):
-    """Neither of the first setting, which is too narrow, nor of the last, which is too wide."""
+    """The units are from neither the first setting, which is too narrow, nor the last, which is too wide."""
     first = swept(times=(0.1, 0.9, 5.0), measures=("ksd",), file=tmp_path / "out")
     chain = spread(None, seed=0, times=0.9)
     assert first.units["kind"] == "pilot"

@@ -1,4 +1,4 @@
-"""Exact wording of reports, kept as snapshots: update them by ``pytest tests/text --snapshot-update``."""
+"""Exact wording of reports, kept as snapshots: update them with ``pytest tests/text --snapshot-update``."""
 
 import re
 

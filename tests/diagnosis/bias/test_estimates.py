@@ -1,4 +1,4 @@
-"""Estimates by the feature set that explains most, and their errors."""
+"""Estimates from the feature set that explains the most, and their errors."""
 
 import numpy as np
 import pytest

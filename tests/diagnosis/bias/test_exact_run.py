@@ -59,7 +59,7 @@ def test_draws_of_a_bounded_target_keep_their_distribution_and_bounds(target, me
 
 
 def test_draws_keep_their_distribution_with_an_incorrect_score():
-    """Every force yields a reversible, volume-preserving trajectory, and the density decides on acceptance."""
+    """Every force yields a reversible, volume-preserving trajectory, and acceptance depends on the density."""
     target = sk.Target(lambda x: -0.6 * x + 0.2, log_density=lambda x: -0.5 * (x**2).sum(axis=1), dim=2)
     found = moved(np.random.default_rng(3).standard_normal((N, 2)), target, 8)
     assert np.abs(errors(found.points, 0.0, 1.0)).max() < 4.5

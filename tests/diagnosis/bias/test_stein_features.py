@@ -102,5 +102,5 @@ def test_weights_enter_the_covariance_as_repeated_draws_do():
     plain = np.cov(repeated.T, bias=True)
     assert weighted.centre == pytest.approx(repeated.mean(axis=0), abs=1e-12)
     others = ~np.eye(3, dtype=bool)
-    assert np.ptp(weighted.covariance[others] / plain[others]) < 1e-12  # shrunk by one factor
+    assert np.ptp(weighted.covariance[others] / plain[others]) < 1e-12  # shrunk by a common factor
     assert 0.0 < weighted.covariance[others][0] / plain[others][0] < 1.0

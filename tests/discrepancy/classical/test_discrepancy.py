@@ -1,4 +1,4 @@
-"""Classical discrepancy compared with the Wasserstein distance and a discretised function space; false answers."""
+"""Classical discrepancy compared with the Wasserstein distance and a discretized function space; false answers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_uniform_equals_the_wasserstein_distance(n):
 
 
 def test_reference_values():
-    """Values of another implementation with another solver."""
+    """Values from another implementation with another solver."""
     uniform = classical_stein_discrepancy(np.random.default_rng(7).random(1000), **UNIFORM)
     assert uniform.value == pytest.approx(0.0060622892, abs=1e-10)
     draws = np.random.default_rng(1).standard_normal(1000)

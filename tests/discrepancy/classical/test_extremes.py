@@ -1,4 +1,4 @@
-"""Classical discrepancies of numbers of any size: a bracket that scales with them, or an error."""
+"""Classical discrepancies for numbers of any size: a bracket that scales with them, or an error."""
 
 import numpy as np
 import pytest

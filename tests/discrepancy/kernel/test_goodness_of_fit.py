@@ -29,7 +29,7 @@ def rejecting(n, rng):
 
 
 def integrated_time(matrix):
-    """Return the integrated autocorrelation time of the rows of a matrix, by sums over all lags."""
+    """Return the integrated autocorrelation time of the rows of a matrix, from sums over all lags."""
     n = len(matrix)
     covariance = np.zeros(n)
     for i, row in enumerate(matrix):

@@ -1,4 +1,4 @@
-"""Brackets of rounding errors compared with values to sixty digits."""
+"""Brackets for rounding errors compared with values computed to sixty digits."""
 
 import itertools
 from dataclasses import replace

@@ -47,7 +47,7 @@ def test_own_units_by_default():
 
 
 def greedy(matrix):
-    """Select twelve draws by the full matrix of k0 and features."""
+    """Select twelve draws using the full matrix of k0 and features."""
     chosen = []
     for _ in range(12):
         chosen.append(int(np.argmin(matrix.diagonal() / 2 + matrix[:, chosen].sum(axis=1))))

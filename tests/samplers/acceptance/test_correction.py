@@ -1,4 +1,4 @@
-"""Normal noise plus the correction is logistic, by exact sums and by draws."""
+"""Normal noise plus the correction is logistic, according to exact sums and to draws."""
 
 import math
 

@@ -122,7 +122,7 @@ def test_starts_of_any_layout(layout):
 
 
 class SternTest(samplers.AusterityTest):
-    """Subclass of a supported test with other decisions."""
+    """Subclass of a supported test with different decisions."""
 
     def decide(self, stage):
         """Reject everything."""

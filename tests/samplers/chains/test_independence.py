@@ -1,4 +1,4 @@
-"""The same seed gives the same chain, to the last bit: alone, among 100, and with any sizes of blocks."""
+"""The same seed gives the same chain, to the last bit: alone, among 100, and with any block size."""
 
 import numpy as np
 import pytest

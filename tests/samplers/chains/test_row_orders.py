@@ -10,12 +10,12 @@ SPECIFICATION = importlib.util.spec_from_file_location("benchmark_row_orders", P
 benchmark = importlib.util.module_from_spec(SPECIFICATION)
 SPECIFICATION.loader.exec_module(benchmark)
 
-SIZE = 33_600  # above the size up to which permutations are kept
+SIZE = 33_600  # above the size up to which permutations are stored
 DATA = np.random.default_rng(0).exponential(size=SIZE)
 
 
 def test_eight_orders_of_the_rows_give_the_same():
-    """The benchmark, which `.ci/run` runs at small size, compares all samplers."""
+    """The benchmark, which `.ci/run` runs at a small size, compares all samplers."""
     name = "approximate_mh, epsilon .1"
     found = benchmark.examine(name, DATA, chains=16, steps=25, seed=1)
     assert set(found) >= {"mean", "second moment"}

@@ -66,10 +66,10 @@ def exact_function(form, y):
 
 
 def worst_row(program, gamma, slope):
-    """Largest excess over one of any row or box of the original program on the complete graph, exactly.
+    """Return the exact largest excess over one of any row or box of the original program on the complete graph.
 
-    At the bounds gamma, a sum over the steps that lead there, may miss its place by the rounding of each step's
-    variables, as `ChainProgram.lower_bound` says; the bound that it returns pays for that.
+    At the bounds gamma, a sum over the steps that lead there, may be off by the rounding errors of each step's
+    variables, as described in `ChainProgram.lower_bound`; the bound that it returns accounts for this.
     """
     c1, c2, c3 = (Fraction(v) for v in (program.factors.value, program.factors.gradient, program.factors.smoothness))
     x = [Fraction(v) for v in program.points[:, 0]]

@@ -52,8 +52,8 @@ def rays_of(program):
 def size_of_difference(program, forest, j, k):
     """Return the implied bound of relative variable k, and a looser bound.
 
-    Of a child at distance D from its parent |w| <= min(2 c1 + c2 D, c3 D^2/2) and |V| <= min(2 c2, c3 D), where a
-    program may take the length of any path for D. Of a root at distance a from its projection on a bound |w| <= 2 c2 a.
+    For a child at distance D from its parent, |w| <= min(2 c1 + c2 D, c3 D^2/2) and |V| <= min(2 c2, c3 D), where D may
+    be the length of any path. For a root at distance a from its projection onto a bound, |w| <= 2 c2 a.
     """
     n = program.n_points
     c1, c2, c3 = (Fraction(c) for c in (program.factors.value, program.factors.gradient, program.factors.smoothness))

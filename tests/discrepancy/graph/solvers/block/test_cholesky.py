@@ -43,7 +43,7 @@ def columns_in_order(position, block):
 
 
 def front_entries(symbolic):
-    """Generate the number, the columns, and the columns and rows together of every front."""
+    """Generate, for every front, its number, its columns, and its columns and rows together."""
     fronts, block = symbolic.fronts, symbolic.fronts.block
     for s in range(len(fronts.children)):
         own = np.arange(fronts.first[s] * block, fronts.first[s + 1] * block)

@@ -44,7 +44,7 @@ class CompiledTerms:
     kept : tuple
         Objects that must remain alive while the addresses are in use.
     slice_rows : int
-        Maximum number of data points in one call, chosen to fit into the L1 cache. Deadlines and Ctrl-C are checked
+        Maximum number of data points in one call, chosen to fit in the L1 cache. Deadlines and Ctrl-C are checked
         between calls.
     """
 

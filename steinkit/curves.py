@@ -94,8 +94,8 @@ class Curve(Rate, Result):
     n : ndarray, shape (k,)
         Numbers of draws.
     values : ndarray, shape (k,)
-        The measure, as the median over replicates. The value is NaN if it is undefined or not certified for any
-        replicate.
+        The measure, as the median over replicates. The value is NaN if, for every replicate, it is undefined or not
+        certified.
     lower, upper : ndarray, shape (k,)
         Brackets of `values`, as medians of the bounds of the replicates. For an estimate, the bounds are equal to the
         values.

@@ -265,9 +265,9 @@ class RunOptions:
         Number of draws to keep per chain.
     budget : int, optional
         Maximum number of likelihood or gradient evaluations at single data points per chain, including burn-in. A step
-        starts if its first batch fits into the budget, and it is always completed. If steps were interrupted, expensive
-        tests would be removed selectively. At least one of the options draws and budget is required. A chain ends when
-        it reaches either limit.
+        starts if its first batch fits within the budget, and it is always completed. If steps could be interrupted,
+        expensive tests would be dropped selectively. At least one of the options draws and budget is required. A chain
+        ends when it reaches either limit.
     burn_in : int, default 0
         Number of initial steps to discard.
     thin : int, default 1

@@ -8,7 +8,7 @@
 A mean or a standard deviation is *covered* if the reference value is within its margin of error, plus two standard
 errors of the reference value. A cell is a sample. The column *least* is the smallest coverage in a cell with at least
 ten quantities. Errors are in standard deviations, as medians over the reliable quantities. The column *worse* counts
-the quantities with an error that the repair increases by more than .05. The column *as one* refers to the quantities of
+the quantities whose error the repair increases by more than .05. The column *as one* refers to the quantities of
 samples with reliable estimates for all quantities.
 
 The program has the following parts:

@@ -64,7 +64,7 @@ def median_seconds(run: Callable[[], Any], enough: float = 0.2) -> float:
 def peak_megabytes() -> float:
     """Return the peak resident memory of this process.
 
-    The value is from the record of Linux if available, because `getrusage` may report the peak of the parent process.
+    The value is from Linux's own record if available, because `getrusage` may report the peak of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -207,7 +207,7 @@ def peak_memory() -> float:
 
 
 def forget_peak() -> None:
-    """Reset the measurement of memory."""
+    """Reset the memory measurement."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 

@@ -210,7 +210,7 @@ Bound = Callable[[Any], tuple[sk.Target, sk.Sample]]  # converts them to a targe
 
 
 def by_pymc(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """Return the fits of PyMC."""
+    """Return the fits from PyMC."""
     import pymc as pm
 
     model = pymc_model(name)
@@ -234,7 +234,7 @@ def by_pymc(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
 
 def by_numpyro(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """Return the fits of NumPyro."""
+    """Return the fits from NumPyro."""
     import jax
     from numpyro.infer import MCMC, NUTS, autoguide
 
@@ -268,7 +268,7 @@ def guide_draws(model: Callable[[], None], guide: Any, how: Settings) -> dict[st
 
 
 def by_blackjax(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """Return the fits of BlackJAX for the log density of NumPyro in unconstrained space."""
+    """Return BlackJAX fits for the log density from NumPyro in unconstrained space."""
     import jax
     from blackjax.vi import pathfinder
     from numpyro.infer.util import initialize_model
@@ -287,7 +287,7 @@ def by_blackjax(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
 
 
 def by_stan(name: str, how: Settings) -> Iterator[tuple[str, Fit, Bound]]:
-    """Return the fits of PyStan."""
+    """Return the fits from PyStan."""
     import stan
 
     program, data = stan_program(name)

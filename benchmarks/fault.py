@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 import steinkit as sk
 
 Array = np.ndarray
-SHAPE = frozenset({"scale", "tails", "shape"})  # possible kinds of the finding if the shape of one coordinate changes
+SHAPE = frozenset({"scale", "tails", "shape"})  # possible kinds of finding if the shape of one coordinate changes
 LINK = frozenset({"dependence"})
 
 

@@ -8,8 +8,8 @@
 
 For every defect, the table lists the fraction of samples with p-values up to .05 and up to .01, for the verdict and for
 each test. It also lists the fraction of samples with enough effective draws. For rejected samples, it lists the
-fraction without findings, the fraction with a first finding that names only affected coordinates, and the fraction with
-a first finding of a correct kind. An entry is "-" if a defect has no specific coordinate or kind.
+fraction without findings, the fraction whose first finding names only affected coordinates, and the fraction whose
+first finding is of a correct kind. An entry is "-" if a defect has no specific coordinate or kind.
 
 The k-th sample of a defect is always the same, so the results of two versions can be compared sample by sample.
 """

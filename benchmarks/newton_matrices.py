@@ -33,7 +33,7 @@ class NewtonMatrix:
     program : SteinProgram
         The program.
     system : BlockSystem
-        Newton system of the solver of steinkit.
+        Newton system of steinkit's solver.
     weights : ndarray
         W, from 1e-2 to 1e2 as in the middle of a solution.
     matrix : csc_array

@@ -87,7 +87,7 @@ def _factorisations(newton: NewtonMatrix, size: str) -> Iterator[Comparison]:
 
 
 def programs(quick: bool) -> Iterator[Comparison]:
-    """Compare solutions of the program of one coordinate to 1e-6, with brackets."""
+    """Compare solutions of the program for one coordinate to 1e-6, with brackets."""
     for n, dim in ((50, 2),) if quick else ((1000, 2), (500, 3)):
         yield from _programs(stein_program(*normal(n, dim)), f"program {n}x{dim}, a coordinate")
 

@@ -196,7 +196,7 @@ def warmed_up(density: Density, chains: int, rng: np.random.Generator) -> Chains
 
 
 def steps_of(density: Density, length: float) -> int:
-    """Return the number of leapfrog steps of a path with a given length."""
+    """Return the number of leapfrog steps of a path of a given length."""
     return math.ceil(length / quarter_step(density))
 
 

@@ -4,7 +4,7 @@
     python benchmarks/sliced.py --quick
 
 In these dimensions, the graph Stein discrepancy does not rank samples correctly. The program answers four questions,
-the first three by comparison with a truth that the discrepancy does not use:
+the first three by comparison with reference values that the discrepancy does not use:
 
 - Samples from N(0, I) in 3 to 20 dimensions have one defect each. How large are their discrepancies relative to those
   of exact samples, and for how many seeds are the two brackets disjoint?

@@ -32,7 +32,7 @@ TARGET_EDGES = 8.0  # goal: ratio of edges of networkx to ours, at t = 3
 
 @numba.njit(nogil=True)
 def open_pairs(points: Floats, path: Floats, t: float, lower: float, upper: float) -> tuple[Any, Any]:
-    """Return pairs at an l_1 distance in (lower, upper] whose paths so far are too long."""
+    """Return pairs at l_1 distance in (lower, upper] whose paths so far are too long."""
     n, dim = points.shape
     pairs, lengths, count = np.empty((4096, 2), np.int32), np.empty(4096), 0
     for i in range(n):

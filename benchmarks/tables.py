@@ -45,7 +45,7 @@ BLOWN_UP = (
     "eight_schools_centered",
     "eight_schools_noncentered",
     "gp_pois_regr",
-)  # models without Langevin draws of a given bias
+)  # models without Langevin draws with a given bias
 
 
 def taken(record: Row) -> str:

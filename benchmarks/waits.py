@@ -171,7 +171,7 @@ def sweep(scope: Scope) -> Iterator[Row]:
 
 
 def start_up(scope: Scope) -> Iterator[Row]:
-    """Measure commands in separate processes, and a start of Python with NumPy and SciPy."""
+    """Measure commands in separate processes, and Python's startup with NumPy and SciPy."""
     python, full = [sys.executable, "-c", "import numpy, scipy.sparse.linalg"], scope.factor == 1
     cost_of_command(python)
     bare = median(cost_of_command(python).cpu for _ in range(scope.repeats))

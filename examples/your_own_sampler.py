@@ -108,7 +108,7 @@ def main() -> None:
 def plot(
     compared: sk.Comparison, wrong: sk.GraphSteinDiscrepancy, target: sk.Target, reference: sk.Reference
 ) -> Figure:
-    """Plot both chains and independent samples, and the regions with too many draws from the biased chain."""
+    """Plot both chains and independent samples, and regions with too many draws from the biased chain."""
     figure = Figure(figsize=(5.6, 7.2), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(2, 3))
     comparison(compared, above)

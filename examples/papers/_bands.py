@@ -1,7 +1,7 @@
-r"""Median and quantile bands of the curves of several seeds.
+r"""Median and quantile bands of the curves for several seeds.
 
-A quantile band shows the range of the curves of single seeds. The interval of the median, which is much narrower if
-there are many seeds, measures the accuracy of the typical curve. Use the band to decide whether a run of a sampler
+A quantile band shows the range of the curves for individual seeds. The interval of the median, which is much narrower
+if there are many seeds, measures the accuracy of the typical curve. Use the band to decide whether a run of a sampler
 reaches a value, and use the interval to decide whether one sampler is better than another.
 
 References
@@ -63,7 +63,7 @@ class Bands:
         return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
 
     def single_rates(self, *, tail_from: float = 0.0) -> Floats:
-        """Return the rates of the curves of single seeds, shape (seeds,).
+        """Return the rates of the curves for individual seeds, shape (seeds,).
 
         They can be compared with a paper that shows one sequence.
         """

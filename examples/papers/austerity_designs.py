@@ -8,7 +8,7 @@ bias is smaller than the error because errors cancel in the average over the uni
 determine the batch size and epsilon in three ways: for the average over the moves of a trial run, for this average with
 a fixed batch of 600 data points, and for the worst case over all moves.
 
-The script reports the error and data usage of the walk and of tests on the data of one move, and the extent to which
+The script reports the error and data usage for the walk and for tests on the data of one move, and the extent to which
 errors cancel. For independent component analysis, it computes designs from 100 moves and reports their errors on 100
 new moves. The sources are simulated because the recordings of the paper are not available.
 

@@ -24,7 +24,7 @@ evaluations.
 Settings are selected in the same way for all samplers. Each sampler has six trials per posterior (two in the small run,
 which omits the posterior with 50 components). The trials have different step sizes, different values of the sampler's
 other option, the full budget, and separate seeds. For every budget, the setting with the largest worth is run again
-with other seeds, and these results are shown. No sampler uses the scales of single coordinates, all chains start at
+with other seeds, and these results are shown. No sampler uses the scales of individual coordinates, all chains start at
 approximate draws from the posterior, and the first tenth of a budget is discarded.
 
 FILE contains MNIST's training images, or is an .npz file with the arrays X_train, (N, 784) bytes, and y_train, (N,), of

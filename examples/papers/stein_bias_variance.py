@@ -83,7 +83,7 @@ def scores(measure: str, epsilon: float, seed: int, sizes: list[int]) -> np.ndar
 
 
 def single_studies(epsilon: float, seeds: list[int], sizes: list[int], truth: list[float]) -> dict[str, np.ndarray]:
-    """Compute the errors of predictions, means and products for single chains within each budget, (seeds, k).
+    """Compute the errors of predictions, means and products for each chain within each budget, (seeds, k).
 
     In the paper's form, the error of a prediction is divided by the 1-norm of the patient's covariates. The authors'
     script uses the logistic function of the mean, whereas the paper uses the mean of the logistic function.

@@ -8,9 +8,9 @@ t sample has a positive limit. A lower bound on this limit is the mean of h = T_
 Stein function g(x) = sin x, which belongs to every Stein set of this target.
 
 The script reports the convergence rate for the Gaussian sample. The paper's rate is for one sequence, so it is compared
-with the range of the rates of single sequences. The script also reports the limit for the t sample, and the size of the
-sample's test function h in the tails. The sample sizes are those of the authors' code, which fits the line to all of
-them.
+with the range of the rates of individual sequences. The script also reports the limit for the t sample, and the size of
+the sample's test function h in the tails. The sample sizes are those of the authors' code, which fits the line to all
+of them.
 
 References
 ----------

@@ -1,6 +1,6 @@
 """Iteratively reweighted least squares (IRLS) on batches that grow until their direction is reliable.
 
-IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem with rows that depend on
+IRLS moves from theta_t to theta_{t+1} = theta_t + d_N, the solution of a least squares problem whose rows depend on
 theta_t (see below). Far from the solution, an approximate step is sufficient. Let d_n be the step that is computed from
 n of the N data points, drawn without replacement. This step is used if the probability that it points more than 90
 degrees away from d_N is small:

@@ -1,4 +1,4 @@
-"""Rules by which single scripts decide whether a claim holds."""
+"""Rules by which individual scripts decide whether a claim holds."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Problems for several tests: mixed sources, and a logistic regression with an unknown set of features."""
+"""Problems for several tests: mixed sources, and logistic regression with an unknown set of features."""
 
 from functools import cache
 

@@ -56,7 +56,7 @@ def counts(states):
 
 
 def p_value(found, p):
-    """Return the p-value of the chi-square test; cells with fewer than five expected draws are merged."""
+    """Return the p-value of a chi-square test; cells with fewer than five expected draws are merged."""
     expected = found.sum() * p.ravel()
     rare = expected < 5.0
     found, expected = (np.append(x[~rare], x[rare].sum()) for x in (found, expected))

@@ -717,6 +717,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
             mean.append(centre)
             error.append(np.maximum(np.sqrt(variance), _ROUNDING * np.abs(centre)))
             times.append(_times_of_pairs(moments, draws, mean[-1], error[-1]))
+            bar.update(len(centre))
     found = np.concatenate(mean), np.concatenate(error), skewness, np.concatenate(times)
     if not all(np.isfinite(values).all() for values in found):
         raise InputError(OVERFLOW)

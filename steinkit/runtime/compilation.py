@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.errors import during
-from steinkit.runtime.deadlines import uninterrupted
+from steinkit.runtime.deadlines import deferred_interrupts, uninterrupted
 
 _MOST_SECONDS = 4.0  # per process in plain Python; compiling the kernels for a first score takes a similar time
 GRAPH_SECONDS = 2e-4
@@ -53,7 +53,7 @@ def declare(declaration: Callable[[], object] | None = None) -> None:
     if declaration is not None:
         _declarations.append(declaration)
     if declaration is None or "numba" in sys.modules:
-        with _declaring:
+        with _declaring, deferred_interrupts():
             while _declarations:
                 _declarations.pop(0)()
 
@@ -101,7 +101,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
         overload(run, jit_options=options, strict=False)(lambda *args: function)
 
     entry: Any = run
-    entry.compiled, entry.twin = compiled, function
+    entry.compiled, entry.twin = compiled, None
     declare(overloaded)
     return run
 
@@ -169,10 +169,9 @@ def _as_list(value: Any) -> Any:
     return type(value)(*map(_as_list, value)) if isinstance(value, tuple) else value
 
 
-def always_compiled(run: Any) -> Any:
-    """Mark a kernel to be compiled even where plain Python would be used."""
-    run.twin = None
-    return run
+def as_source(run: Any) -> Any:
+    """Mark a kernel whose source Python can run directly."""
+    return with_twin(getattr(run, "__wrapped__", run))(run)
 
 
 @cache

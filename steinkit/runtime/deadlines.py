@@ -15,6 +15,7 @@ cannot check the deadline is abandoned at the deadline.
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -286,6 +287,26 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
         Any error raised by the work.
     """
     return work() if current_thread() is not main_thread() else _awaited(work, Event(), math.inf).result()
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Defer Ctrl-C to the end of a short block.
+
+    During the import of a module, this block replaces `uninterrupted`, because the other thread could wait for the
+    import.
+    """
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _awaited(work: Callable[[], Result], interrupted: Event, seconds: float) -> Future[Result]:

@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from steinkit.runtime.compilation import array_kernel
+from steinkit.runtime.deadlines import deferred_interrupts
 
 # Sums may be reordered, but NaN and infinity are treated as in IEEE 754.
 _REORDERED = {"reassoc", "contract", "nsz"}
@@ -37,9 +38,11 @@ def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Callable[..., Any]) -> Any:
         options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED}
         try:
-            return numba.cfunc(signature, cache=True, **options)(function)
+            with deferred_interrupts():
+                return numba.cfunc(signature, cache=True, **options)(function)
         except RuntimeError:  # Numba found no writable cache folder
-            return numba.cfunc(signature, **options)(function)
+            with deferred_interrupts():
+                return numba.cfunc(signature, **options)(function)
 
     return compiled
 

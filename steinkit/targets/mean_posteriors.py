@@ -37,7 +37,6 @@ from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Array
 from steinkit.sample import Floats
 from steinkit.target import Seed
-from steinkit.targets.families import Normal
 from steinkit.targets.family import (
     PosteriorFamily,
     as_count,
@@ -102,9 +101,8 @@ class GaussianMean(PosteriorFamily):
         self.posterior_variance = np.asarray(1.0 / precision, dtype=np.float64)
         pull = self.prior_mean / self.prior_variance + y.sum(axis=0) / self.variance
         self.posterior_mean = np.asarray(pull / precision, dtype=np.float64)
-        exact = Normal(self.posterior_mean, self.posterior_variance)
-        cdf = exact._evaluate_cdf if dim == 1 else None
-        super().__init__("gaussian-mean", (np.ascontiguousarray(y),), dim, names, cdf=cdf, sampler=exact._draw)
+        cdf = self._evaluate_cdf if dim == 1 else None
+        super().__init__("gaussian-mean", (np.ascontiguousarray(y),), dim, names, cdf=cdf, sampler=self._draw)
 
     _shown = ("variance", "prior_mean", "prior_variance")
 
@@ -153,6 +151,15 @@ class GaussianMean(PosteriorFamily):
 
     def _grad_log_likelihood_many(self, thetas: Floats, y: Floats) -> Floats:
         return np.asarray((y - thetas[:, None, :]).sum(axis=1) / self.variance, dtype=np.float64)
+
+    def _evaluate_cdf(self, values: Floats) -> Floats:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((values - self.posterior_mean) / np.sqrt(self.posterior_variance)), dtype=np.float64)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Floats:
+        noise = rng.standard_normal((n, len(self.posterior_mean)))
+        return np.asarray(self.posterior_mean + np.sqrt(self.posterior_variance) * noise, dtype=np.float64)
 
 
 _PROPOSALS = 1 << 14

@@ -79,6 +79,7 @@ def test_kernels_call_other_kernels_with_their_own_error_models():
 
 INTERRUPT = """
 import signal, sys
+import numba
 from llvmlite.binding import ffi
 from steinkit.runtime.compilation import kernel
 
@@ -100,3 +101,16 @@ except KeyboardInterrupt:
 def test_an_interrupt_while_numba_releases_memory_does_not_abort_the_process():
     done = subprocess.run([sys.executable, "-c", INTERRUPT], stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_an_interrupt_while_functions_are_compiled_during_an_import():
+    code = INTERRUPT.replace('kernel(eval("lambda x: x + 1"))(1)', "import steinkit.targets.likelihood_kernels")
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_a_kernel_without_a_twin_is_compiled_in_a_block_of_small_work():
+    triple = kernel(eval("lambda x: 3 * x"))
+    with compilation.small_work(0.0):
+        assert triple(2) == 6
+    assert triple.compiled().signatures

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steinkit.runtime import compilation
-from steinkit.runtime.compilation import array_kernel, compile_from_now_on, small_work
+from steinkit.runtime.compilation import array_kernel, as_source, compile_from_now_on, small_work
 
 BOTH_WAYS = """
 import json, sys
@@ -91,7 +91,7 @@ def kernel(monkeypatch):
     """Simulate a process without compiled kernels."""
     monkeypatch.setattr(compilation, "_left", {"seconds": 1.0})
     monkeypatch.setattr(compilation, "_is_kept", lambda compiled: False)
-    return array_kernel(reciprocal_added)
+    return as_source(array_kernel(reciprocal_added))
 
 
 def test_small_work_is_interpreted_for_a_limited_time(kernel):

@@ -30,6 +30,7 @@ from steinkit.scored_sample import ScoredSample
 _STRIPES = 16  # this number is fixed because the order of summation must not depend on the number of threads
 _ROWS_PER_CALL = 64
 _MANY_COORDINATES = 32  # minimum dimension for matrix products
+_LARGEST_SQUARE = 1e5  # largest |x|^2 for matrix products, in squared units of the kernel's scale
 _TERMS_PER_CALL = 20_000_000  # number of pair coordinates per step; a step takes about 0.1 s
 
 
@@ -81,12 +82,14 @@ class SteinKernel:
         """Compute rows, using matrix products in high dimensions.
 
         The products are several times faster than `rows`, but their rounding errors are relative to |x|^2 + |y|^2
-        instead of |x - y|^2.
+        instead of |x - y|^2. They are therefore used only if no point is far from the mean.
         """
-        if len(self.covariance) or len(self.points) < _MANY_COORDINATES:
-            return self.rows(which, start)
+        assert self.base.scale is not None
         x, b = self.points - self.points.mean(axis=1, keepdims=True), self.drift
         squares, own = np.einsum("kn,kn->n", x, x), np.einsum("kn,kn->n", x, b)
+        is_far = not squares.max() <= _LARGEST_SQUARE * self.base.scale**2
+        if is_far or len(self.covariance) or len(self.points) < _MANY_COORDINATES:
+            return self.rows(which, start)
         rows = np.vstack([x[:, which].T, b[:, which].T])
         (xx, bx), (xb, bb) = (np.split(rows @ each[:, start:], 2) for each in (x, b))
         squared = np.maximum(squares[which, None] + squares[start:] - 2.0 * xx, 0.0)

@@ -20,13 +20,14 @@ from steinkit.discrepancy.graph.spanner.search_kernels import (
     label,
     new_frontier,
 )
-from steinkit.runtime.compilation import inner_kernel, kernel
+from steinkit.runtime.compilation import as_source, inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 RUN = 128
 """Number of neighboring points that are skipped together."""
 
 
+@as_source
 @kernel
 def list_empty_boxes(x: Floats, y: Floats, runs: Floats, pairs: Integers, stop: NDArray[np.bool_]) -> int:
     """List the pairs i < j with an empty closed box.
@@ -116,6 +117,7 @@ def has_path(
     return found
 
 
+@as_source
 @kernel
 def insert_empty_boxes(
     columns: Floats,

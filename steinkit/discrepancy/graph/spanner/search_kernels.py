@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.runtime.compilation import inner_kernel, kernel
+from steinkit.runtime.compilation import as_source, inner_kernel, kernel
 from steinkit.sample import Floats, Integers
 
 Flags = NDArray[np.bool_]
@@ -63,6 +63,7 @@ class Goals(NamedTuple):
     is_open: Flags
 
 
+@as_source
 @kernel
 def new_frontier(graph: Adjacency) -> Frontier:
     """Return an empty frontier.
@@ -99,6 +100,7 @@ def take_nearest(frontier: Frontier) -> int:
     return node if distance <= frontier.distance[node] else -1
 
 
+@as_source
 @kernel
 def clear(frontier: Frontier) -> None:
     """Reset a frontier."""
@@ -110,6 +112,7 @@ def clear(frontier: Frontier) -> None:
     counts[N_TOUCHED] = 0
 
 
+@as_source
 @kernel
 def search_within(graph: Adjacency, source: int, reach: float, goal: int, frontier: Frontier) -> None:
     """Label all nodes within `reach` of `source` with their distances.
@@ -142,6 +145,7 @@ def beyond_box(columns: Floats, node: int, low: Floats, high: Floats) -> float:
     return total
 
 
+@as_source
 @kernel
 def search_goals(
     graph: Adjacency,
@@ -196,6 +200,7 @@ def search_goals(
     return n_open
 
 
+@as_source
 @kernel
 def search_both_ways(
     graph: Adjacency, u: int, v: int, reach: float, margin: float, budget: int, forward: Frontier, backward: Frontier
@@ -251,6 +256,7 @@ def settle_nearest(
     return shortest
 
 
+@as_source
 @kernel
 def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, key: float, node: int) -> int:
     """Push an entry onto a heap of `size` entries, and return the new size."""
@@ -267,6 +273,7 @@ def heap_push(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int, ke
     return size + 1
 
 
+@as_source
 @kernel
 def heap_pop(keys: NDArray[np.float64], nodes: NDArray[np.int64], size: int) -> int:
     """Remove the smallest entry, which is at position 0, and return the new size."""

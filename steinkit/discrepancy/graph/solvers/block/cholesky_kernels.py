@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numba import types
 
-from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
+from steinkit.runtime.compilation import array_kernel, inner_array_kernel
 from steinkit.sample import Integers
 
 _SMALLEST_PIVOT = 1e-30  # relative to the diagonal entry before the elimination of the front
@@ -93,7 +93,6 @@ def _by_blas(target, step, rows, size, depth, m, n, kept):  # type: ignore[no-un
 subtract_products = _by_numpy if numba.config.DISABLE_JIT else _by_blas
 
 
-@always_compiled
 @array_kernel
 def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
     """Compute the Cholesky factor of the matrix in the panels.
@@ -276,7 +275,6 @@ def _subtract_four(target, rows, size, count, a, b, c, d):  # type: ignore[no-un
         target[i] -= (a * rows[i] + b * row_b[i]) + (c * row_c[i] + d * row_d[i])
 
 
-@always_compiled
 @array_kernel
 def solve(fronts, panels, x, local):  # type: ignore[no-untyped-def]
     """Solve L L' x = b in place, in elimination order.

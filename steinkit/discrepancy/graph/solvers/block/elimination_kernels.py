@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.runtime.compilation import array_kernel, inner_array_kernel
+from steinkit.runtime.compilation import array_kernel, as_source, inner_array_kernel
 
 _MORE_ZEROS = 0.2  # largest fraction of explicit zeros in merged fronts
 _NARROW, _FEW_ROWS = 4, 2  # fronts of at most 4 nodes are merged if they gain at most 2 rows
 
 
+@as_source
 @array_kernel
 def analyse(starts, neighbours, order):  # type: ignore[no-untyped-def]
     """Compute the symbolic factorization of a graph for a given elimination ordering.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from steinkit.runtime.compilation import always_compiled, array_kernel, inner_array_kernel
+from steinkit.runtime.compilation import array_kernel, as_source, inner_array_kernel
 
 
+@as_source
 @array_kernel
 def pair_positions(starts, columns, fronts, begin, end):  # type: ignore[no-untyped-def]
     """Return the positions in the panels to which products of two entries are added.
@@ -60,7 +61,6 @@ def _find(values, low, high, value):  # type: ignore[no-untyped-def]
     return low - start
 
 
-@always_compiled
 @array_kernel
 def assemble(starts, values, weights, positions, diagonal, panels):  # type: ignore[no-untyped-def]
     """Write the lower triangle of B' diag(weights) B to the panels, where B = [A; I].

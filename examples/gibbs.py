@@ -11,9 +11,9 @@ The plot shows the frequency with which a variable becomes 1 against its exact c
 epsilon moves the frequencies toward one half. The plot also shows the error of the joint probabilities of five
 variables, as a function of the number of terms and of the time. This error is relative to a long exact run and is
 averaged over 1,600 sets of five variables. The approximate samplers make more sweeps with the same number of terms, and
-they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. For equal time,
-the advantage of the approximate samplers is smaller or absent because contiguous terms are read faster than terms in
-random order.
+they are more accurate until their bias dominates. The error of the exact sampler continues to decrease. For the same
+running time, the advantage of the approximate samplers is smaller or absent because contiguous terms are read faster
+than terms in random order.
 
 References
 ----------

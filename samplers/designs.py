@@ -432,7 +432,7 @@ def average_design(
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
-    eq. 7 and 35.
+    eqs. 7 and 35.
 
     Examples
     --------
@@ -589,7 +589,7 @@ def acceptance_bias(trial: TrialRun, *, first_fraction: float, epsilon: float, a
     References
     ----------
     A. Korattikara, Y. Chen and M. Welling (2014), "Austerity in MCMC land: cutting the Metropolis-Hastings budget",
-    eq. 6 and 21.
+    eqs. 6 and 21.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def _digits(lower: float, upper: float) -> int:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    """Format a number to significant digits, rounding it in the given direction."""
+    """Format a number to the given number of significant digits."""
     return f"{Context(prec=digits, rounding=direction).create_decimal_from_float(value):g}"
 
 

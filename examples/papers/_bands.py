@@ -58,7 +58,8 @@ class Bands:
     def rate(self, *, tail_from: float = 0.0, rng: Seed = 0) -> Rate:
         """Return the slope of the median on logarithmic axes, with its interval.
 
-        The slope is fitted to abscissas of at least `tail_from`. The interval is a bootstrap interval.
+        The slope is fitted to the points whose abscissas are at least `tail_from`. The interval is a bootstrap
+        interval.
         """
         return fit_rate(self.replicates, self.against, self.against >= tail_from, level=self.level, rng=rng)
 

@@ -4,8 +4,8 @@ An experiment consists of cells, which are calls of a function of the script wit
 seed and one setting. Each cell is stored in FOLDER/NAME.cells.sqlite when it is finished. The same command therefore
 continues an interrupted run, and returns immediately if all cells exist. The values of cells must consist of JSON types
 and arrays, and NaN is stored as None. A cell is computed again if the code that its function depends on (`_cell_code`),
-its arguments, or steinkit's version has changed. A folder contains an experiment at one size, and an error is raised
-for a run at another size.
+its arguments, or steinkit's version has changed. Each folder holds an experiment of one size, and running it at
+another size raises an error.
 
 The ledger (`_ledger`) contains the claims of the papers, with the criteria for their evaluation.
 """

@@ -207,7 +207,7 @@ def papers() -> dict[str, dict[str, Any]]:
 
 
 def verdict(row: Row, results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the verdict of a row from the results of its protocols that can decide it."""
+    """Return the verdict for a row, based on the protocols that can decide it."""
     decided = {each["protocol"]: row.judged(each["found"]) for each in results}
     states = [decided[protocol] for protocol in row.protocols if protocol in decided]
     if not states:

@@ -78,7 +78,7 @@ def plot_risk(
     result : Risk
         Result of `risk`.
     ax : matplotlib Axes, optional
-        Axes for the risk, which several risks can share. By default, they are those of a new pyplot figure.
+        Axes on which to plot the risk. Several risks can share the same axes. The default is a new pyplot figure.
     label : str
         Name in the legend. The legend must be added by the caller.
     color, linestyle : str

@@ -126,7 +126,7 @@ def running_means(
     budget : iterable of float, optional
         Budgets of *one* chain, in the units of the draws' cumulative cost.
     n : iterable of int, optional
-        Numbers of draws of one chain, in place of `budget`.
+        Numbers of draws per chain, used instead of `budget`.
 
     Returns
     -------

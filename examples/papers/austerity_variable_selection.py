@@ -9,7 +9,7 @@ data points at a time until its decision is certain, up to an error of epsilon p
 runs.
 
 The paper's data, 130,065 collisions of MiniBooNE with 50 features, cannot be distributed. The data here are 20,186
-person-years of about 5,900 persons from the RAND Health Insurance Experiment (examples/data). Years of the same person
+person-years for about 5,900 people from the RAND Health Insurance Experiment (examples/data). Years of the same person
 occur in both the training data and the test data, and they are treated as independent. The scale of births is larger
 than in the paper by the square root of the ratio of the data sizes, and the scale of updates gives an acceptance rate
 of one half. Exact chains take less time per data point and read six times as many data points.

@@ -80,7 +80,7 @@ def long_runs(data: str, components: int, step: float, draws: int) -> dict[str, 
 
 
 def burn_in(data: str, components: int, scale: float, epsilon: float, steps: int, level: float) -> dict[str, Any]:
-    """Return the costs at which each of ten chains from zero reaches a level of the log density."""
+    """Return the cost at which each of ten chains started at zero reaches a given log density."""
     posterior, _ = problem(data, components)
     options: dict[str, Any] = {"proposal_scale": scale, "epsilon": epsilon, "start": np.zeros(posterior.dim)}
     options |= {"batch_size": BATCH} if epsilon else {}

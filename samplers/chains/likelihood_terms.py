@@ -129,7 +129,7 @@ class PosteriorModel:
         sums: Callable[[Floats, tuple[Array, ...]], Floats],
         has_many: bool,
     ) -> Floats:
-        """Sum a function over the data for each state, in the array ``total``.
+        """Sum a function over the data for each state, and store the sums in ``total``.
 
         For small data sets, each call evaluates several chains.
         """

@@ -5,13 +5,13 @@ Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not
 its source file has changed.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than all other
-work, and importing Numba and loading machine code would take as long. Inside a `small_work` block, kernels without
-machine code in this process are therefore run as plain Python: the source itself, the source with lists in place of
-arrays, or an equivalent array function, called a twin. The results are bit-for-bit identical because compiled kernels
-neither reorder nor fuse operations. Once Numba is imported, or after a total of `_LOADING` seconds of plain Python, as
-estimated by the callers, the process loads the machine code that is stored on disk. After `_MOST_SECONDS`, it compiles
-kernels. The function `compile_from_now_on` ends this mode immediately. Numba is imported when a kernel is loaded or
-compiled.
+work, and importing Numba and loading machine code would take as long as that work. Inside a `small_work` block, kernels
+without machine code in this process are therefore run as plain Python: the source itself, the source with lists in
+place of arrays, or an equivalent array function, called a twin. The results are bit-for-bit identical because compiled
+kernels neither reorder nor fuse operations. Once Numba is imported, or after a total of `_LOADING` seconds of plain
+Python, as estimated by the callers, the process loads the machine code that is stored on disk. After `_MOST_SECONDS`,
+it compiles kernels. The function `compile_from_now_on` ends this mode immediately. Numba is imported when a kernel is
+loaded or compiled.
 """
 
 from __future__ import annotations

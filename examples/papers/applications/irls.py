@@ -70,7 +70,7 @@ References
 ----------
 F. Bach (2010), "Self-concordant analysis for logistic regression".
 A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", sections 4.1.1 and 4.1.2.
-A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", section 2.1, eq. 3 and 7.
+A. Korattikara, Y. Chen and M. Welling (2016), "Sequential tests for large-scale learning", section 2.1, eqs. 3 and 7.
 """
 
 from __future__ import annotations

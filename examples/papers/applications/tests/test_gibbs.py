@@ -78,7 +78,7 @@ def after_one_sweep(field, start):
 
 
 def austerity_updates(field, variable, state, test, number, rng):
-    """Return True if the variable becomes 1 by the definition of the test, with a new permutation of the terms."""
+    """Return True if the test, with a new permutation of the terms, sets the variable to 1 by definition."""
     differences, pairs = field.terms.differences[variable], field.terms.pairs[variable]
     terms = differences[np.arange(field.size), 2 * state[pairs[:, 0]] + state[pairs[:, 1]]]
     N, mu_0 = field.size, logit(rng.random(number)) / field.size

@@ -56,10 +56,30 @@ def read_netcdf(data: bytes, source: str, selection: Selection = ALL, group: str
     if data.startswith(b"CDF"):
         raise InputError(f"{source} is a NetCDF 3 file; convert it to NetCDF 4 (nccopy -k nc4)")
 
+    _require_heaps(data, source)
+
     def open_groups() -> Any:
         return xarray.open_groups(io.BytesIO(data), engine="h5netcdf", **_AS_STORED)
 
     return _sample(open_groups, "NetCDF 4 file", source, selection, group)
+
+
+def _require_heaps(data: bytes, source: str) -> None:
+    """Reject damaged heaps of variable-length values.
+
+    The HDF5 library would not return from reading a heap that contains a gap of size zero. A heap consists of objects
+    with a header of 16 bytes: an index, which is 0 for a gap, and the size in bytes.
+    """
+    for match in re.finditer(rb"GCOL\x01\0\0\0", data):
+        place = match.start() + 16
+        end = min(match.start() + int.from_bytes(data[match.start() + 8 : place], "little"), len(data))
+        while place + 16 <= end:
+            index, size = data[place : place + 2], int.from_bytes(data[place + 8 : place + 16], "little")
+            if index != b"\0\0":
+                size = 16 + (size + 7) // 8 * 8
+            if size == 0:
+                raise InputError(f"{source} is not a valid NetCDF 4 file: a heap of variable-length values is damaged")
+            place += size
 
 
 def write_netcdf(sample: Sample, target: str) -> bytes:

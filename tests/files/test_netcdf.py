@@ -225,3 +225,12 @@ class TestZarr:
             sk.read_sample("-", format="zarr")
         with pytest.raises(sk.UsageError, match="zarr"):
             sk.write_sample(sk.Sample([1.0]), "fit.zarr")
+
+
+def test_a_heap_with_an_empty_gap_is_refused(tmp_path: Path) -> None:
+    data = bytearray(write_netcdf(sk.Sample(np.zeros((2, 2)), names=["a", "b"]), "posterior"))
+    place = data.index(b"GCOL") + 16
+    data[place : place + 16] = bytes(16)
+    (tmp_path / "damaged.nc").write_bytes(data)
+    with pytest.raises(sk.InputError, match="heap of variable-length values is damaged"):
+        sk.read_sample(tmp_path / "damaged.nc")

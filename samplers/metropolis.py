@@ -305,7 +305,7 @@ def approximate_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the minibatches for the tests are drawn.
+        Posterior with N data points. Minibatches of these points are used for the tests.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.05
@@ -390,7 +390,7 @@ def subsampling_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the minibatches for the tests are drawn.
+        Posterior with N data points. Minibatches of these points are used for the tests.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     epsilon : float, default 0.01
@@ -467,7 +467,7 @@ def barker_mh(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the minibatches for the tests are drawn.
+        Posterior with N data points. Minibatches of these points are used for the tests.
     proposal_scale : float or array_like, shape (d,)
         Standard deviation of the moves, for all coordinates or for each coordinate.
     batch_size : int, optional

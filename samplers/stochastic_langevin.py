@@ -60,7 +60,7 @@ def sgld(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the minibatches for the gradients are drawn.
+        Posterior with N data points. Minibatches of these points are used for the gradients.
     step_size : float
         Size of the first step, eps_0. This is also the variance of the noise added in that step. The drift of the step
         is eps_0 / 2 times the gradient.
@@ -178,7 +178,7 @@ def corrected_sgld(
     Parameters
     ----------
     posterior : Posterior
-        Posterior with N data points, from which the minibatches for the gradients and tests are drawn.
+        Posterior with N data points. Minibatches of these points are used for the gradients and tests.
     step_size : float
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     batch_size : int

@@ -37,11 +37,10 @@ def pointed_function(signature: str) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         options = {"nopython": True, "error_model": "numpy", "fastmath": _REORDERED}
-        try:
-            with deferred_interrupts():
+        with deferred_interrupts():
+            try:
                 return numba.cfunc(signature, cache=True, **options)(function)
-        except RuntimeError:  # Numba found no writable cache folder
-            with deferred_interrupts():
+            except RuntimeError:  # Numba found no writable cache folder
                 return numba.cfunc(signature, **options)(function)
 
     return compiled

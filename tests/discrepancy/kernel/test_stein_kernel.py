@@ -173,3 +173,17 @@ def test_mean_under_a_bounded_target_is_zero(base, name):
 def test_mean_without_the_bounds_is_not_zero(name):
     target, rule = BOUNDED[name]
     assert means_under(target, rule, sk.IMQ()).max() > 0.1
+
+
+@pytest.mark.parametrize("outlier", [None, 1e10, 1e80])
+def test_rough_rows_agree_with_rows_also_beside_an_outlier(outlier):
+    points = np.random.default_rng(6).standard_normal((60, 40))
+    if outlier is not None:
+        points[30] = outlier
+    prepared = ScoredSample.of(points, scores=-points / (1.0 + (points**2).mean(axis=1, keepdims=True)))
+    stein = stein_kernel_for(sk.IMQ(scale=1.0), prepared)
+    which = np.array([0, 7, 59])
+    exact = stein.rows(which)
+    np.testing.assert_allclose(stein.rough_rows(which), exact, rtol=1e-9, atol=1e-12 * np.abs(exact).max())
+    if outlier is not None:
+        np.testing.assert_array_equal(stein.rough_rows(which), exact)

@@ -8,7 +8,7 @@ from support.autoregressions import autoregression
 
 import steinkit as sk
 from steinkit.discrepancy import moments as module
-from steinkit.discrepancy.moments import moment_stein_discrepancy, standardised
+from steinkit.discrepancy.moments import moment_stein_discrepancy, standardised, usual_times
 from steinkit.scored_sample import ScoredSample
 from steinkit.units import Units
 
@@ -227,3 +227,21 @@ def test_times_of_pairs_are_computed_for_a_subset_and_for_large_z_scores(monkeyp
     assert np.abs(found.z[~same]).max() < 3.0
     assert found.group_p_values["own"] == whole.group_p_values["own"]
     assert found.p < 1e-6
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_matrix_products_for_many_pairs_agree_with_the_features_of_few_pairs(is_weighted):
+    rng = np.random.default_rng(5)
+    draws = rng.standard_normal((400, 70)) * np.linspace(0.5, 2.0, 70) + 3.0
+    draws[:, 2] = draws[:, 3] + 1e-9 * rng.standard_normal(400)
+    weights = rng.random(400) if is_weighted else None
+
+    def pairs(dim):
+        found = sk.moment_stein_discrepancy(draws[:, :dim], sk.targets.Normal(np.zeros(dim)), weights=weights)
+        slower = np.maximum(found.autocorrelation_time, usual_times(found.features, found.autocorrelation_time))
+        error = found.mean / found.z / np.sqrt(slower)
+        chosen = zip(found.features, found.mean, error, strict=True)
+        return {each.coordinates: (mean, e) for each, mean, e in chosen if each.kind == "dependence"}
+
+    few, many = pairs(10), pairs(70)
+    np.testing.assert_allclose([many[each] for each in few], list(few.values()), rtol=1e-9, atol=1e-13)

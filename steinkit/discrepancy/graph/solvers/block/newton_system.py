@@ -214,8 +214,11 @@ def prepare(program: SteinProgram) -> BlockPlan:
         patterns: list[Pattern] = []
         for j, form in enumerate(forms):
             known = forms.index(form)  # forms are compared by identity
-            with small_work(_ANALYZED * form.edge_rows[0].nnz if known == j else 0.0):
-                patterns.append(patterns[known] if known < j else find_pattern(form.edge_rows[0], program.n_points))
+            if known < j:
+                patterns.append(patterns[known])
+                continue
+            with small_work(_ANALYZED * form.edge_rows[0].nnz):
+                patterns.append(find_pattern(form.edge_rows[0], program.n_points))
         program.known["plan"] = BlockPlan(forms, patterns)
     plan: BlockPlan = program.known["plan"]
     return plan

@@ -3,8 +3,8 @@
 The name of the NPZ file is the name of the JSON file with ``.npz`` appended. The entry "result" in the NPZ file is a
 description of the result in JSON format. The description contains the version of the schema, the SHA-256 hash of the
 JSON file, the type of every record and the names of the arrays. Nothing is pickled. A restored result consists of
-arrays, numbers, strings and records. The record types are public or listed in `_RECORDS`. User functions, such as those
-in an operator, are stored as text.
+arrays, numbers, strings and records. A record type is public, or it is named in the module of the record that contains
+it. User functions, such as those in an operator, are stored as text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +33,8 @@ _DESCRIPTION = "result"
 _SCHEMA = 2
 """Version of the file format. Increase this number if the fields of a record or their meanings change."""
 
-_RECORDS = {
-    "Cell": "sweeps.cells",
-    "Choice": "sweeps.choice",
-    "Coefficients": "discrepancy.operators",
-    "ComparedSample": "measures.scoring",
-    "Configuration": "sweeps.plan",
-    "Drift": "diagnosis.bias.drift",
-    "Feature": "discrepancy.moments",
-    "ImportanceWeights": "diagnosis.importance",
-    "KernelEvidence": "discrepancy.kernel.goodness_of_fit",
-    "LargeSlice": "discrepancy.sliced_goodness_of_fit",
-    "Measured": "sweeps.cells",
-    "MissedMode": "diagnosis.missed_modes",
-    "Origin": "result",
-    "Rate": "curves",
-    "Rung": "sweeps.scheduler",
-    "Scores": "measures.scores",
-    "SettingSummary": "sweeps.choice",
-    "Slice": "discrepancy.sliced",
-    "TestResult": "diagnosis.verdict_result",
-}
-"""Modules of the record types that a file may contain in addition to public types."""
+_ROOT = "steinkit.measures.scores"
+"""Module of the only result that is not public, that of the command ``score``."""
 
 
 def save_result(result: Result, path: str | os.PathLike[str], text: str | None = None) -> None:
@@ -151,31 +132,42 @@ def _archive_of(path: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(path)}.npz")
 
 
-def _packed(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Convert a value to JSON, storing other types as objects with a single key."""
+def _packed(value: Any, arrays: dict[str, NDArray[Any]], module: str = _ROOT) -> Any:
+    """Convert a value to JSON, storing other types as objects with a single key.
+
+    Parameters
+    ----------
+    value : object
+    arrays : dict of str to ndarray
+        The arrays of the file, to which the arrays of the value are added.
+    module : str
+        Module of the record that contains the value.
+    """
+    pack = partial(_packed, arrays=arrays, module=module)
     if isinstance(value, np.ndarray) and value.dtype != object:
         known = (name for name, array in arrays.items() if array is value)
         name = next(known, f"array_{len(arrays)}")
         arrays[name] = value
         return {"array": name}
-    for kind, kept in _TEXTS.items():
-        if isinstance(value, kept):
+    for kind, held in _TEXTS.items():
+        if isinstance(value, held):
             return {kind: str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list):
-        return [_packed(each, arrays) for each in value]
+        return [pack(each) for each in value]
     if isinstance(value, tuple):
-        return {"tuple": [_packed(each, arrays) for each in value]}
+        return {"tuple": [pack(each) for each in value]}
     if isinstance(value, Mapping):
-        return {"mapping": [[_packed(key, arrays), _packed(each, arrays)] for key, each in value.items()]}
-    name = type(value).__name__
-    if is_dataclass(value) and type(value).__module__.startswith("steinkit."):
-        if _type_of(name) is not type(value):
-            raise TypeError(f"{type(value).__module__}.{name} is missing in steinkit.saved_results._RECORDS")
-        return {"record": [name, {each.name: _packed(getattr(value, each.name), arrays) for each in fields(value)}]}
+        return {"mapping": [[pack(key), pack(each)] for key, each in value.items()]}
+    own = type(value)
+    if is_dataclass(value) and own.__module__.startswith("steinkit."):
+        if _type_of(own.__name__, module) is not own:
+            raise TypeError(f"{own.__name__} must be public, or imported in {module}, which has a record of this type")
+        kept = {each.name: _packed(getattr(value, each.name), arrays, own.__module__) for each in fields(value)}
+        return {"record": [own.__name__, kept]}
     return repr(value)
 
 
@@ -183,9 +175,10 @@ _TEXTS: dict[str, type[Any]] = {"caution": Caution, "kind": Kind, "error": Stein
 """Types of values that are stored as text."""
 
 
-def _unpacked(value: Any, arrays: Archive) -> Any:
+def _unpacked(value: Any, arrays: Archive, module: str = _ROOT) -> Any:
+    unpack = partial(_unpacked, arrays=arrays, module=module)
     if isinstance(value, list):
-        return [_unpacked(each, arrays) for each in value]
+        return [unpack(each) for each in value]
     if not isinstance(value, dict):
         return value
     ((kind, held),) = value.items()
@@ -195,22 +188,24 @@ def _unpacked(value: Any, arrays: Archive) -> Any:
         case "array":
             return arrays[held]
         case "tuple":
-            return tuple(_unpacked(each, arrays) for each in held)
+            return tuple(unpack(each) for each in held)
         case "mapping":
-            return {_unpacked(key, arrays): _unpacked(each, arrays) for key, each in held}
+            return {unpack(key): unpack(each) for key, each in held}
     name, kept = held
-    if (record := _type_of(name)) is None:
+    if (record := _type_of(name, module)) is None:
         raise ValueError(f"{name} is not a record of a result")
     made = object.__new__(record)
     if missing := {field.name for field in fields(made)} - kept.keys():
         raise ValueError(f"{name} has no field {min(missing)}; recompute the result")
     for field in fields(made):
-        object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays))
+        object.__setattr__(made, field.name, _unpacked(kept[field.name], arrays, record.__module__))
     return made
 
 
-def _type_of(name: str) -> Any:
-    """Return the dataclass with a given name, or None if files may not contain it."""
-    module = f"steinkit.{_RECORDS[name]}" if name in _RECORDS else "steinkit"
-    found = getattr(importlib.import_module(module), name, None)
-    return found if isinstance(found, type) and is_dataclass(found) else None
+def _type_of(name: str, module: str) -> Any:
+    """Return the dataclass with a name that is public or named in a module, or None if there is none."""
+    for place in ("steinkit", module):
+        found = getattr(importlib.import_module(place), name, None)
+        if isinstance(found, type) and is_dataclass(found):
+            return found
+    return None

@@ -26,6 +26,7 @@ from typing import Any
 from steinkit.errors import UsageError, require_known
 from steinkit.measurement import Measurement
 from steinkit.measures.options import Measure, Option, imported, recorded, shared, units_of_one
+from steinkit.runtime.compilation import GRAPH_SECONDS
 from steinkit.sample import Sample
 from steinkit.target import Target
 from steinkit.text import listed
@@ -74,6 +75,7 @@ _ALL = (
         }
         | shared("operator", "n_jobs", "progress"),
         has_plot=True,
+        plain_seconds=GRAPH_SECONDS,
     ),
     Measure(
         "sliced",
@@ -81,6 +83,7 @@ _ALL = (
         imported("discrepancy.sliced.sliced_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors"),
         has_plot=True,
+        plain_seconds=GRAPH_SECONDS,
     ),
     Measure(
         "moments",

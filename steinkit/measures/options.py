@@ -11,6 +11,7 @@ coordinates and are therefore used with raw units.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -199,6 +200,8 @@ class Measure:
     refuses : mapping of str to str
         Settings of other measures that this measure rejects because they contradict it, with the reasons. A measure
         that requires scores and has no option "operator" also rejects an operator.
+    plain_seconds : float
+        CPU seconds per coordinate of a draw if kernels run as plain Python, or infinity if not known.
     """
 
     name: str
@@ -211,6 +214,7 @@ class Measure:
     needs: Literal["draws", "scores", "target"] = "scores"
     has_plot: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
+    plain_seconds: float = math.inf
 
     @property
     def has_bracket(self) -> bool:

@@ -23,6 +23,7 @@ from steinkit.measurement import Measurement
 from steinkit.measures import find_measure, take_measure
 from steinkit.measures.options import Measure
 from steinkit.measures.scores import Scores
+from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import progress_bar, watched
 from steinkit.sample import Sample
@@ -248,7 +249,6 @@ def score_samples(
         If the settings exclude every measure of every sample.
     """
     from steinkit.discrepancy.reference import effective_size
-    from steinkit.runtime.compilation import GRAPH_SECONDS, small_work
 
     sized = exact != 0
     steps = len(samples) * len(measures)
@@ -257,8 +257,9 @@ def score_samples(
     several = len(samples) > 1  # for a single sample, the measures show their own progress bars
     own = {**settings, "progress": not several and settings.get("progress", False)}
     numbers = sum(each.points.size for each in samples.values() if isinstance(each, Sample))
-    planned = GRAPH_SECONDS * numbers * (1 + (exact if isinstance(exact, int) else 1))
-    with small_work(planned) if {"graph", "sliced"}.issuperset(measures) else nullcontext():
+    rate = max((find_measure(measure).plain_seconds for measure in measures), default=math.inf)
+    planned = rate * numbers * (1 + (exact if isinstance(exact, int) else 1))
+    with small_work(planned) if planned < math.inf else nullcontext():
         with progress_bar("measures", steps, shown=several and settings.get("progress", False)) as bar:
             for name, each in samples.items():
                 measurements: dict[str, Measurement] = {}

@@ -272,8 +272,7 @@ def tail_quantiles(sample: Sample) -> Floats:
     """
     if sample.weights is None:
         return np.quantile(sample.points, TAILS, axis=0)
-    shares = np.broadcast_to(sample.probabilities[:, None], sample.points.shape)
-    return np.quantile(sample.points, TAILS, axis=0, method="inverted_cdf", weights=shares)
+    return np.quantile(sample.points, TAILS, axis=0, method="inverted_cdf", weights=sample.probabilities)
 
 
 @cautious
@@ -523,15 +522,10 @@ def _normal_scores(halves: Floats) -> Floats:
 
 def _mean_ranks(draws: Floats) -> Floats:
     """Return the ranks within each row, counted from 1, with mean ranks for ties."""
-    order = np.argsort(draws, axis=1)
-    ordered = np.take_along_axis(draws, order, axis=1)
-    differs = np.diff(ordered, axis=1) != 0.0
-    edge, places = np.ones((len(draws), 1), dtype=bool), np.arange(draws.shape[1])
-    first = np.maximum.accumulate(np.where(np.hstack([edge, differs]), places, 0), axis=1)
-    last = np.where(np.hstack([differs, edge]), places, draws.shape[1])
-    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty(draws.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
+    for row, values in zip(ranks, draws, strict=True):
+        _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+        row[:] = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
     return ranks
 
 

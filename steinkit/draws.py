@@ -195,8 +195,6 @@ class Draws:
 
     def unrounded(self, bounds: Floats | None) -> Floats:
         """Return random points that lie within the bounds and round to the draws."""
-        if not self.rounding.any():
-            return self.points
         offsets = np.random.default_rng(0).random(self.points.shape) - 0.5
         lower, upper = (-np.inf, np.inf) if bounds is None else bounds.T
         return np.clip(self.points + offsets * self.rounding, lower, upper)

@@ -400,11 +400,7 @@ def _not_whole(column: Floats) -> NDArray[np.bool_]:
 
 
 _CHECKS: dict[str, tuple[Callable[[Floats], NDArray[np.bool_]], str, type]] = {
-    "weights": (
-        lambda column: ~((column >= 0.0) & np.isfinite(column)),
-        "expected a finite, non-negative number",
-        float,
-    ),
+    "weights": (lambda column: (column < 0.0) | ~np.isfinite(column), "expected a finite, non-negative number", float),
     "cost": (lambda column: ~np.isfinite(column), "expected a finite number", float),
     "log_q": (lambda column: ~np.isfinite(column), "expected a finite number", float),
     "tree_depth": (_not_whole, "expected a whole number of at most 2**53", int),

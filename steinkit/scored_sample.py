@@ -239,7 +239,6 @@ def _with_columns(sample: Sample, weights: ArrayLike | None, scores: ArrayLike |
         raise UsageError(f"scores= was given, but {other}; omit one of them")
     if target is not None:
         require_names(sample, target)
-        sample = named_after(sample, target)
         columns |= {} if sample.scores is None else {"scores": None}
     elif sample.scores is None and scores is None:
         raise UsageError("expected a target, scores=, or a sample with scores; got a sample without scores")

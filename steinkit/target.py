@@ -351,14 +351,11 @@ class Target:
         if isinstance(score, DifferenceScore):
             score = score.without_warning
         values = self._at_proposals(score, points, points.shape[1:], "score")
-        finite = np.isfinite(values)
-        return values if finite.all() else np.where(finite.all(axis=1, keepdims=True), values, np.nan)
+        return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Evaluate a function inside the support, and return NaN at other points."""
         inside = is_inside(points, self.bounds)
-        if inside.all():
-            return call_where_defined(function, points, row, what)
         values = np.full((len(points), *row), np.nan)
         values[inside] = call_where_defined(function, points[inside], row, what)
         return values

@@ -38,8 +38,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -200,10 +199,8 @@ def moment_findings(
     found = [each for each in found if each not in explained]
     found = [*_of_several(moments, p_values, found, at_most), *found][:_MOST]
     names = tuple(moments.names[j] for j in causes)
-    return [
-        *(_of_moment(each, moments, correlation) for each in found),
-        *(replace(_of_moment(each, moments, correlation), explained_by=names) for each in explained),
-    ]
+    separate = [_of_moment(each, moments, correlation) for each in found]
+    return separate + [_of_moment(each, moments, correlation, names) for each in explained]
 
 
 def _p_values(moments: MomentSteinDiscrepancy, slower: Floats) -> dict[Feature, float]:
@@ -237,7 +234,9 @@ def _of_several(
     return [(moments.features[worst], float(moments.mean[worst]), float(moments.z[worst]))]
 
 
-def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Floats) -> Finding:
+def _of_moment(
+    moment: Moment, moments: MomentSteinDiscrepancy, correlation: Floats, explained_by: tuple[str, ...] = ()
+) -> Finding:
     feature, mean, z = moment
     coordinates, direction = feature.coordinates, _direction(feature.kind, mean)
     if feature.kind == "axis spread":
@@ -246,7 +245,7 @@ def _of_moment(moment: Moment, moments: MomentSteinDiscrepancy, correlation: Flo
         noise = _NO_CORRELATION / math.sqrt(moments.n_effective)
         direction = _strength(mean, float(correlation[coordinates]), noise)
     names = tuple(moments.names[j] for j in coordinates) or moments.names
-    return Finding(kind_of(feature.kind), names, direction, z, size_of(feature, mean))
+    return Finding(kind_of(feature.kind), names, direction, z, size_of(feature, mean), explained_by=explained_by)
 
 
 def kind_of(feature: str) -> Kind:
@@ -397,13 +396,15 @@ def _shape(
     j = int(involved[0])
     ends = np.array([-math.inf, math.inf]) if limits is None else limits[j]
     bounds = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
-    mass = misplaced_mass(standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds)
-    low, high = (compact(units.centre[j] + units.scale[j] * end, 3) for end in (mass.low, mass.high))
+    start, end, excess = misplaced_mass(
+        standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds
+    )
+    low, high = (compact(units.centre[j] + units.scale[j] * each, 3) for each in (start, end))
     where = f"at {low}" if low == high else f"between {low} and {high}"
-    if math.isinf(mass.low) or math.isinf(mass.high):
-        where = f"below {high}" if math.isinf(mass.low) else f"above {low}"
-    many = "many" if mass.excess > 0.0 else "few"
-    return Finding(Kind.SHAPE, (units.names[j],), f"too {many} draws {where}", z, abs(mass.excess), source)
+    if math.isinf(start) or math.isinf(end):
+        where = f"below {high}" if math.isinf(start) else f"above {low}"
+    many = "many" if excess > 0.0 else "few"
+    return Finding(Kind.SHAPE, (units.names[j],), f"too {many} draws {where}", z, abs(excess), source)
 
 
 def _conditional(feature: BoundedFeature, names: Sequence[str]) -> Finding:
@@ -423,25 +424,9 @@ _STEEPEST = 700.0  # limit on the increase in log density beyond the last draw, 
 _AN_INTERVAL = 1.35  # an interval is reported instead of a half line if its excess is larger by this factor
 
 
-class MisplacedMass(NamedTuple):
-    """Interval with the largest excess or deficit of draws.
-
-    Attributes
-    ----------
-    low, high : float
-        Ends of the interval. One end may be infinite.
-    excess : float
-        Fraction of the draws in the interval minus the probability of the interval under the target.
-    """
-
-    low: float
-    high: float
-    excess: float
-
-
 def misplaced_mass(
     along: Floats, pull: Floats, shares: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)
-) -> MisplacedMass:
+) -> tuple[float, float, float]:
     """Find the interval with the largest excess or deficit of draws.
 
     Parameters
@@ -454,6 +439,13 @@ def misplaced_mass(
         Weights of the draws, which sum to one.
     bounds : tuple of two floats
         Bounds of u.
+
+    Returns
+    -------
+    low, high : float
+        Ends of the interval. One end may be infinite.
+    excess : float
+        Fraction of the draws in the interval minus the probability of the interval under the target.
     """
     order = np.argsort(along, kind="stable")
     u, slope, mass = along[order], pull[order], shares[order]
@@ -469,10 +461,10 @@ def misplaced_mass(
     at = int(np.argmax(np.abs(difference)))
     first, last = sorted((int(difference.argmin()), int(difference.argmax())))
     if abs(difference[last] - difference[first]) > _AN_INTERVAL * abs(difference[at]):
-        return MisplacedMass(float(edges[first]), float(edges[last]), float(difference[last] - difference[first]))
+        return float(edges[first]), float(edges[last]), float(difference[last] - difference[first])
     if at < len(edges) // 2:
-        return MisplacedMass(-math.inf, float(edges[at]), float(difference[at]))
-    return MisplacedMass(float(edges[at]), math.inf, -float(difference[at]))
+        return -math.inf, float(edges[at]), float(difference[at])
+    return float(edges[at]), math.inf, -float(difference[at])
 
 
 @np.errstate(invalid="ignore")

@@ -33,7 +33,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,28 +94,8 @@ class Proposal:
             return np.asarray(constant - 0.5 * (_FREEDOM + dim) * np.log1p((standard**2).sum(axis=0) / _FREEDOM))
 
 
-class Mass(NamedTuple):
-    """Estimates of the mass of a region by bridge sampling and importance sampling.
-
-    Attributes
-    ----------
-    log_mass, variance : float
-        Logarithm of the mass by bridge sampling, and its variance. The variance is infinite if no proposal lies in the
-        region.
-    difference, variance_of_difference : float
-        Logarithm of the mass by importance sampling minus `log_mass`, and the variance of this difference if both
-        estimates were independent. Importance sampling uses only the proposals, so the two estimates differ if the
-        draws do not come from the target.
-    """
-
-    log_mass: float
-    variance: float
-    difference: float
-    variance_of_difference: float
-
-
-def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
-    """Estimate the mass of a region by bridge sampling.
+def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> tuple[float, float, float, float]:
+    """Estimate the mass of a region by bridge sampling and by importance sampling.
 
     Parameters
     ----------
@@ -126,12 +105,22 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
         Log ratios l at the proposals, equal to -inf outside the region.
     chains : sequence of slice
         Rows of each chain.
+
+    Returns
+    -------
+    log_mass, variance : float
+        Logarithm of the mass by bridge sampling, and its variance. The variance is infinite if no proposal lies in the
+        region.
+    difference, variance_of_difference : float
+        Logarithm of the mass by importance sampling minus `log_mass`, and the variance of this difference if both
+        estimates were independent. Importance sampling uses only the proposals, so the two estimates differ if the
+        draws do not come from the target.
     """
     from scipy.optimize import brentq
     from scipy.special import expit
 
     if not np.isfinite(at_proposals).any():
-        return Mass(-math.inf, math.inf, 0.0, math.inf)
+        return -math.inf, math.inf, 0.0, math.inf
     finite = np.concatenate([at_draws, at_proposals[np.isfinite(at_proposals)]])
     time = 1.0
     for _ in range(2):
@@ -152,7 +141,7 @@ def bridge(at_draws: Floats, at_proposals: Floats, chains: Chains) -> Mass:
     with np.errstate(over="ignore", invalid="ignore"):
         alone = np.exp(at_proposals - log_mass)
         of_alone = alone.var() / alone.mean() ** 2 / len(alone)
-        return Mass(log_mass, float(variance), float(np.log(alone.mean())), float(variance + of_alone))
+        return log_mass, float(variance), float(np.log(alone.mean())), float(variance + of_alone)
 
 
 _MOST_MODES = 10

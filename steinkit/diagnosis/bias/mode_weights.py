@@ -159,12 +159,11 @@ class ModeWeights(Result):
         """
         places = "; ".join(f"mode {k} near {each}" for k, each in enumerate(self.places, 1))
         how = f"The weights were estimated by bridge sampling, with the log density at {self.evaluations} points."
+        limits = "Not tested: draws within each mode; modes that no draw visited."
         return (
             Statement("number", "How much mass does each mode hold?", self.sentence),
             Statement("draws", "Where are the modes?", f"{sentence(places)}."),
-            Statement(
-                "limits", "What was not tested?", "Not tested: draws within each mode; modes that no draw visited."
-            ),
+            Statement("limits", "What was not tested?", limits),
             Statement("method", "How were the weights estimated?", how),
         )
 
@@ -285,13 +284,11 @@ def weights_of_modes(prepared: ScoredSample, rng: Seed = 0) -> ModeWeights | Non
         stream = generator_from(rng)
         if isinstance(rng, int | np.integer):
             stream = np.random.default_rng([_STREAM, int(rng)])
-        masses = np.array(
-            [
-                _mass(k, operand, draws.points[rows], values[rows], bounding, density, stream)
-                for k, (rows, operand) in enumerate(modes)
-            ]
-        )
-    return _result(prepared, modes, masses, density)
+        masses = [
+            _mass(k, operand, draws.points[rows], values[rows], bounding, density, stream)
+            for k, (rows, operand) in enumerate(modes)
+        ]
+    return _result(prepared, modes, np.array(masses), density)
 
 
 def _mass(

@@ -41,7 +41,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
@@ -104,22 +103,18 @@ class Density:
         for node, weight in zip(*np.polynomial.legendre.leggauss(nodes), strict=True):
             scores = self.score(state.points + 0.5 * (1.0 + node) * step)
             values += 0.5 * weight * np.einsum("nj,nj->n", scores, step)
-        return np.where(self.inside(points), values, -np.inf)
+        return np.where(is_inside(points, self.bounds), values, -np.inf)
 
     def of(self, points: Floats) -> Floats:
         """Return the log density at arbitrary points, or -inf where it is undefined."""
         self.evaluations += len(points)
         values = self.target.proposal_log_density(points)
-        return values if self.bounds is None else np.where(self.inside(points), values, -np.inf)
+        return values if self.bounds is None else np.where(is_inside(points, self.bounds), values, -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
         """Return the log density at each draw, or raise InputError if it is not finite."""
         self.evaluations += len(points)
         return self.target.log_density_of_draws(points, draws=rows)
-
-    def inside(self, points: Floats) -> NDArray[np.bool_]:
-        """Return a mask of the points strictly within the bounds."""
-        return is_inside(points, self.bounds)
 
     def score(self, points: Floats) -> Floats:
         """Return the score at each proposal, or NaN where the score is undefined."""
@@ -163,21 +158,19 @@ class Hamiltonian:
         require_time("moving the draws")
         points, lost = state.points, np.zeros(len(state.points), dtype=np.bool_)
         momentum = self._rng.standard_normal(points.shape)
-        energy = _half_squares(momentum)
+        energy = 0.5 * np.einsum("nj,nj->n", momentum, momentum)
         steps = self.step * self._rng.uniform(*_JITTER, (len(points), 1))
         with np.errstate(all="ignore"):
             force = steps * self._pulled(self._density.score(points))
             momentum += 0.5 * force
             for k in range(_LEAPFROGS):
                 points = points + steps * self._pushed(momentum)
-                near = np.abs(points - state.points) < self._reach
-                if not near.all():
-                    lost |= ~near.all(axis=1)
-                    points[lost] = state.points[lost]
+                lost |= ~(np.abs(points - state.points) < self._reach).all(axis=1)  # includes NaN
+                points[lost] = state.points[lost]
                 force = steps * self._pulled(self._density.score(points))
                 momentum += force if k < _LEAPFROGS - 1 else 0.5 * force
             density = self._density.at(state, points)
-            gain = density - state.log_density + energy - _half_squares(momentum)
+            gain = density - state.log_density + energy - 0.5 * np.einsum("nj,nj->n", momentum, momentum)
             return _accepted(state, points, density, np.where(lost, -np.inf, gain), self._rng)
 
     def _pushed(self, momentum: Floats) -> Floats:
@@ -199,7 +192,7 @@ class RandomScale:
     """
 
     def __init__(self, density: Density, directions: Floats, rng: np.random.Generator) -> None:
-        self._density, self._directions, self._rng = density, directions, rng
+        self._density, self.directions, self._rng = density, directions, rng
         self._near, self._outside = 0, 0
 
     @property
@@ -212,9 +205,9 @@ class RandomScale:
         require_time("moving the draws")
         n, rng = len(state.points), self._rng
         length = np.exp(rng.uniform(math.log(_SCALES[0]), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
-        points = state.points + length[:, None] * self._directions[rng.integers(len(self._directions), size=n)]
+        points = state.points + length[:, None] * self.directions[rng.integers(len(self.directions), size=n)]
         density = self._density.at(state, points)
-        near = (np.abs(length) < 1.0) & self._density.inside(points)
+        near = (np.abs(length) < 1.0) & is_inside(points, self._density.bounds)
         self._near += int(near.sum())
         self._outside += int((near & (density == -np.inf)).sum())
         with np.errstate(all="ignore"):
@@ -325,38 +318,28 @@ class Composite:
     Parameters
     ----------
     density : Density
-    points : ndarray, shape (n, d)
-        Draws used to estimate axes and groups.
+    start : State
+        Draws used to estimate axes, groups and the step size.
     shares : ndarray, shape (n,)
         Weights of the draws, which sum to one.
     rng : numpy.random.Generator
 
     Attributes
     ----------
-    directions : ndarray, shape (k, d)
-        Axes of the random-scale moves.
+    scales : RandomScale
+        The random-scale moves.
     """
 
-    def __init__(self, density: Density, points: Floats, shares: Floats, rng: np.random.Generator) -> None:
-        root, self.directions = axes(points, shares)
-        self._hamiltonian = Hamiltonian(density, root, rng) if density.target.can_be_checked else None
-        self._scales = RandomScale(density, self.directions, rng)
-        groups = groups_of(points, density.bounds) if len(root) <= _FULL_METRIC else []
-        self._kernels: list[Hamiltonian | RandomScale | GroupScale] = [
-            *([self._hamiltonian] if self._hamiltonian else []),
-            *[self._scales] * (_SCALE_MOVES if self._hamiltonian else 2 * _SCALE_MOVES),
-            *([GroupScale(density, groups, rng)] * _GROUP_MOVES if groups else []),
-        ]
-
-    @property
-    def outside(self) -> float:
-        """Fraction of small in-bounds moves that end at a point of zero density."""
-        return self._scales.outside
-
-    def tune(self, state: State) -> None:
-        """Tune the step size for Hamiltonian Monte Carlo."""
-        if self._hamiltonian:
-            self._hamiltonian.tune(state)
+    def __init__(self, density: Density, start: State, shares: Floats, rng: np.random.Generator) -> None:
+        root, directions = axes(start.points, shares)
+        self.scales = RandomScale(density, directions, rng)
+        self._kernels: list[Hamiltonian | RandomScale | GroupScale] = [self.scales] * (2 * _SCALE_MOVES)
+        if density.target.can_be_checked:
+            hamiltonian = Hamiltonian(density, root, rng)
+            hamiltonian.tune(start)
+            self._kernels = [hamiltonian, *[self.scales] * _SCALE_MOVES]
+        if len(root) <= _FULL_METRIC and (groups := groups_of(start.points, density.bounds)):
+            self._kernels += [GroupScale(density, groups, rng)] * _GROUP_MOVES
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and mean acceptance rate."""
@@ -413,8 +396,7 @@ class ExactRun:
     def move(self, times: int) -> ExactRun:
         """Make the given number of transitions from every draw."""
         before = self._state.log_density
-        kernel = Composite(self._density, self.points, self._shares, self._rng)
-        kernel.tune(self._state)
+        kernel = Composite(self._density, self._state, self._shares, self._rng)
         for _ in range(times):
             self._state, _ = kernel.move(self._state)
         self.gradients += times * _GRADIENTS
@@ -463,10 +445,6 @@ def quantiles(values: Floats, shares: Floats) -> Floats:
     """Return a (3, d) array of the 16, 50 and 84% quantiles of weighted columns."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
-
-
-def _half_squares(momentum: Floats) -> Floats:
-    return np.asarray(0.5 * np.einsum("nj,nj->n", momentum, momentum))
 
 
 def _accepted(

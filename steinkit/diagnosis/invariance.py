@@ -48,18 +48,9 @@ from numpy.typing import ArrayLike
 from steinkit.arguments import generator_from
 from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.containers.reading import DrawsLike
+from steinkit.diagnosis import exact_moves
 from steinkit.diagnosis.bias.drift import Drift
-from steinkit.diagnosis.exact_moves import (
-    NODES,
-    Composite,
-    Density,
-    RandomScale,
-    State,
-    axes,
-    evaluations_per_transition,
-    quantiles,
-    robust_units,
-)
+from steinkit.diagnosis.exact_moves import Composite, Density, RandomScale, State
 from steinkit.draws import Draws
 from steinkit.errors import InputError, UsageError
 from steinkit.finding import Finding, Kind
@@ -77,7 +68,7 @@ _ANALYSES = ((4, 0.1), (12, 0.6), (36, 0.3))
 _CLEAR, _OPEN = 1e-5, 0.15  # the test stops if the p-value of an analysis is below the first number or above the second
 _CLIP, _HEIGHTS = 3.0, 5.0
 _MOST_PAIRS = 2016
-_FOR_MEDIAN, _AT_ONCE = 64, 32  # numbers of functions per call when autocorrelation times are computed
+_FOR_MEDIAN = 64  # number of functions that define the usual autocorrelation time
 _MOST_NUMBERS, _MOST_DRAWS, _FEWEST = 50_000, 20_000, 100  # limits on the size and the number of moved draws
 _SECONDS = 10.0  # default time limit for evaluating the density
 _PATIENCE = 3.0  # the test is omitted if it would take longer than this multiple of the time limit
@@ -287,7 +278,7 @@ def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
     if target is None or not target.has_log_density:
         return InvarianceTest(None, reason)
     density, generator = Density(target, prepared.bounds), generator_from(rng)
-    probe = RandomScale(density, axes(draws.points, draws.shares)[1], generator)
+    probe = RandomScale(density, exact_moves.axes(draws.points, draws.shares)[1], generator)
     ends = time.perf_counter() + min(_SECONDS, 0.5 * seconds_left())
     for rows in np.array_split(generator.permutation(len(draws.points))[:_PROBED_FOR_EDGE], 2):
         probe.move(State(draws.points[rows], np.zeros(len(rows))))
@@ -333,7 +324,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
         if not all(np.array_equal(values[0], each, equal_nan=True) for each in values):
             raise InputError("the log density is random: evaluations at the same draws differ")
         once = min(times) / len(some.points)
-        seconds = once * _ANALYSES[1][0] * evaluations_per_transition(density.target)
+        seconds = once * _ANALYSES[1][0] * exact_moves.evaluations_per_transition(density.target)
         if n / step * seconds <= allowed or 3 * _MANY * min(times) > _SHARE_OF_PROBES * allowed:
             break  # otherwise, most of the time may be a fixed cost per call
     slow = 1
@@ -351,10 +342,9 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
     """Move the draws, and test the changes in the means of the functions."""
     points, known = cloud.points, density.target.has_log_density
     functions = _Functions.of(cloud, state.log_density, known)
-    kernel = Composite(density, points, cloud.shares, rng)
-    if not known and (reason := _unsuited(density, state, kernel.directions)):
+    kernel = Composite(density, state, cloud.shares, rng)
+    if not known and (reason := _unsuited(density, state, kernel.scales.directions)):
         return InvarianceTest(None, reason)
-    kernel.tune(state)
     before, done, p, rates = functions(state), 0, 1.0, list[float]()
     for total, share in _ANALYSES:
         later = [k for k in range(done + 1, total + 1) if 2 * k > total]
@@ -370,9 +360,9 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
         done, p = total, min(p, this / share)
         if this < _CLEAR or (share > _ANALYSES[0][1] and this > _OPEN):
             break
-    accepted = float(np.mean(rates))
+    accepted, edge = float(np.mean(rates)), kernel.scales.outside
     if accepted < _STUCK:
-        return InvarianceTest(None, f"the Markov kernel accepts only {accepted:.1%} of its moves", edge=kernel.outside)
+        return InvarianceTest(None, f"the Markov kernel accepts only {accepted:.1%} of its moves", edge=edge)
     return InvarianceTest(
         p=p,
         z=z,
@@ -380,8 +370,8 @@ def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Gener
         draws=len(points),
         transitions=done,
         acceptance=accepted,
-        edge=kernel.outside,
-        drift=Drift.of(points, squares[0], squares[1], cloud.shares, cloud.chains),
+        edge=edge,
+        drift=Drift.of(cloud, squares[0], squares[1]),
     )
 
 
@@ -389,7 +379,7 @@ def _unsuited(density: Density, start: State, directions: Floats) -> str:
     """Return the reason, if any, why scores cannot be integrated along moves."""
     some = State(start.points[:_PROBED], start.log_density[:_PROBED])
     there = some.points + directions[np.arange(len(some.points)) % len(directions)]
-    rough, fine = density.at(some, there), density.at(some, there, nodes=3 * NODES)
+    rough, fine = density.at(some, there), density.at(some, there, nodes=3 * exact_moves.NODES)
     with np.errstate(invalid="ignore"):
         error = np.abs(rough - fine)[fine > -_HEIGHTS]
     if not error.max(initial=0.0) > _QUADRATURE:
@@ -426,7 +416,7 @@ class _Functions:
     def of(cls, cloud: Draws, heights: Floats, has_heights: bool) -> _Functions:
         """Estimate the center and the scale from quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
-        middle, scale = robust_units(points, shares)
+        middle, scale = exact_moves.robust_units(points, shares)
         first, second = np.triu_indices(points.shape[1], 1)
         if len(first) > _MOST_PAIRS:
             some = np.linspace(0, len(first) - 1, _MOST_PAIRS).astype(np.int64)
@@ -434,7 +424,7 @@ class _Functions:
         c = np.clip((points - middle) / scale, -_CLIP, _CLIP)
         c -= shares @ c
         correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in zip(first, second, strict=True)])
-        below, level, above = (float(each) for each in quantiles(heights[:, None], shares)[:, 0])
+        below, level, above = (float(each) for each in exact_moves.quantiles(heights[:, None], shares)[:, 0])
         return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
 
     def __call__(self, state: State) -> Floats:
@@ -479,19 +469,10 @@ def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
     z = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0.0)
     size = 1.0 / float(cloud.shares @ cloud.shares)
 
-    def times(columns: Integers) -> Floats:
-        return long_run_times(parts[columns], cloud.chains)
-
     spread = np.unique(np.linspace(0, len(mean) - 1, _FOR_MEDIAN).round().astype(np.int64))
-    usual = float(np.median(times(spread)))
-    order, best, worst = np.argsort(-np.abs(z), kind="stable"), 1.0, 0
-    for begin in range(0, len(order), _AT_ONCE):
-        rows = order[begin : begin + _AT_ONCE]
-        if begin and tail_probability(abs(z[rows[0]]) / math.sqrt(usual), size / usual) >= best:
-            break  # no other function can have a smaller p-value
-        slower = np.maximum(times(rows), usual)
-        z[rows] /= np.sqrt(slower)
-        tails = tail_probability(np.abs(z[rows]), size / slower)
-        if tails.min() < best:
-            best, worst = float(tails.min()), int(rows[tails.argmin()])
-    return worst, float(z[worst]), min(1.0, 2.0 * len(mean) * best)
+    times = long_run_times(parts, cloud.chains)
+    slower = np.maximum(times, np.median(times[spread]))
+    z /= np.sqrt(slower)
+    tails = tail_probability(np.abs(z), size / slower)
+    worst = int(tails.argmin())
+    return worst, float(z[worst]), min(1.0, 2.0 * len(mean) * float(tails[worst]))

@@ -8,13 +8,13 @@ but the mean of these squares also grows by the square of the change in the mean
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.autocorrelation import long_run_times
+from steinkit.draws import Draws
 from steinkit.sample import Floats
 
 _ERRORS = 3.0  # minimum significant drift, in standard errors
@@ -43,23 +43,20 @@ class Drift:
     square_mixing: Floats
 
     @classmethod
-    def of(cls, points: Floats, moved: Floats, moved_squares: Floats, shares: Floats, chains: Sequence[slice]) -> Drift:
+    def of(cls, draws: Draws, moved: Floats, moved_squares: Floats) -> Drift:
         """Compare draws with their positions after moves by an exact Markov kernel.
 
         Parameters
         ----------
-        points, moved, moved_squares : ndarray, shape (n, d)
-            The draws, the averages of their later positions, and the averages of the squares of these positions.
-        shares : ndarray, shape (n,)
-            Weights of the draws, which sum to one.
-        chains : sequence of slice
-            Rows of each chain.
+        draws : Draws
+        moved, moved_squares : ndarray, shape (n, d)
+            The averages of later positions of the draws, and the averages of the squares of these positions.
         """
-        centre = shares @ points
-        scale = np.sqrt(shares @ (points - centre) ** 2)
-        z, there = (points - centre) / scale, (moved - centre) / scale
+        centre = draws.shares @ draws.points
+        scale = np.sqrt(draws.shares @ (draws.points - centre) ** 2)
+        z, there = (draws.points - centre) / scale, (moved - centre) / scale
         squares = (moved_squares - 2.0 * centre * moved + centre**2) / scale**2
-        return cls(*_change(z, there, shares, chains), *_change(z**2, squares, shares, chains))
+        return cls(*_change(z, there, draws), *_change(z**2, squares, draws))
 
     def largest(self) -> float:
         """Return the largest change in a mean or mean square, in standard errors."""
@@ -104,12 +101,12 @@ class Drift:
         return np.asarray(mean_differs | square_differs)
 
 
-def _change(before: Floats, after: Floats, shares: Floats, chains: Sequence[slice]) -> tuple[Floats, Floats, Floats]:
+def _change(before: Floats, after: Floats, draws: Draws) -> tuple[Floats, Floats, Floats]:
     """Return the mean change, the standard error of this change, and the mixing rate."""
-    difference = after - before
+    shares, difference = draws.shares, after - before
     mean = shares @ difference
     parts = (difference - mean) * shares[:, None]
-    error = np.sqrt(np.einsum("nj,nj->j", parts, parts) * long_run_times(np.ascontiguousarray(parts.T), chains))
+    error = np.sqrt(np.einsum("nj,nj->j", parts, parts) * long_run_times(np.ascontiguousarray(parts.T), draws.chains))
     centred = before - shares @ before
     slope = (shares @ (centred * after)) / (shares @ centred**2)
     return mean, error, np.clip(1.0 - slope, 0.0, 1.0)

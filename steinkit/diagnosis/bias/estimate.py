@@ -19,7 +19,7 @@ from steinkit.chains import LOW_BFMI, smallest_bfmi, touched_by_divergences
 from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.bias.quantities import Quantities, varying
-from steinkit.diagnosis.bias.result import BiasEstimate, Method
+from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.bias.stein_regression import Estimates, location_and_scale
 from steinkit.diagnosis.exact_moves import Density, ExactRun, groups_of
 from steinkit.draws import Draws
@@ -36,7 +36,6 @@ _CHECKED = 4  # number of moves used to measure the drift, at a cost of 28 gradi
 _MOVES = (4, 4, 6, 10, 16)  # number of moves before each estimate; a run costs 28 to 280 gradients per draw
 _LEAST_EXPLAINED = 0.2  # features must explain this fraction of a quantity's variance to detect its bias
 _CLIMB, _DRIFTS = 3.5, 6.0  # limits on changes in log density and coordinates after convergence, in standard errors
-_REGRESSION: Method = "regression"
 _NOT_CONVERGED = "a short exact run has not converged"
 _DISAGREE = "the regression and an exact Markov kernel disagree"
 _TOO_WIDE = "the margin of error is too wide"
@@ -170,18 +169,19 @@ def bias_of(
         found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()
-        run, used = None, _REGRESSION
+        run = None
         if method == "auto" and can_run and drift is None and not hidden:
             run = _start(quantities, target, rng)
-            drift = _drift(quantities.draws, run.move(_CHECKED).points)
+            there = run.move(_CHECKED).points
+            drift = Drift.of(quantities.draws, there, there**2)
         reason = _reason(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
         unranked = hidden or dependence or next((each for each in reason if each == _TOO_FEW), "")
         at_least, moved = np.zeros(len(reason)), None
         if method == "run" or (method == "auto" and can_run and any(reason) and not hidden):
-            moved, used = run or _start(quantities, target, rng), "run"
+            moved = run or _start(quantities, target, rng)
             found, reason, at_least = _by_run(quantities, moved, found, hidden)
             unranked = next((each for each in reason if each), "")
-    reason = tuple(map(str.__add__, reason, _missed_regions(prepared, quantities, reason)))
+    reason = _with_missed_regions(prepared, quantities, reason)
     carried = np.flatnonzero(prepared.points.inverse >= 0)[quantities.draws.rows]
     weights = None
     if tilted is not None:
@@ -199,7 +199,7 @@ def bias_of(
         reason=reason,
         at_least=at_least,
         weights=weights,
-        method=used,
+        method="regression" if moved is None else "run",
         moved=None if moved is None else _sample_of(prepared, carried, moved),
         gradients=0 if moved is None else moved.gradients,
         hidden=hidden,
@@ -220,17 +220,15 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
     reach = np.where(np.abs(biases) > margins, margins, np.abs(biases) + margins)
     errors = np.nan_to_num(np.max(reach, axis=0), nan=np.inf, posinf=np.inf)
     finite = errors[np.isfinite(errors)]
-    most = _MOSTLY_TOO_WIDE if len(finite) and np.median(finite) > _WIDEST else ""
-    return tuple(
-        (_TOO_FEW if error == np.inf else _TOO_WIDE)
-        if error > _WIDEST
-        else most or (_DISAGREE if disagree[k] else _UNEXPLAINED if found.explained[k] < _LEAST_EXPLAINED else "")
-        for k, error in enumerate(errors)
-    )
+    mostly = np.full(len(errors), len(finite) > 0 and np.median(finite) > _WIDEST)
+    is_unexplained = found.explained < _LEAST_EXPLAINED
+    conditions = [errors == np.inf, errors > _WIDEST, mostly, disagree, is_unexplained]
+    reasons = [_TOO_FEW, _TOO_WIDE, _MOSTLY_TOO_WIDE, _DISAGREE, _UNEXPLAINED]
+    return tuple(np.select(conditions, reasons, "").tolist())  # the first that applies
 
 
-def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> list[str]:
-    """Return reasons why draws may miss regions (divergences or a low E-BFMI)."""
+def _with_missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    """Add reasons why draws may miss regions (divergences or a low E-BFMI)."""
     given, dim = prepared.given, quantities.dim
     touched, reason = np.zeros(dim, dtype=bool), ""
     if given.divergent is not None and given.divergent.any():
@@ -241,7 +239,7 @@ def _missed_regions(prepared: ScoredSample, quantities: Quantities, reasons: tup
     if (bfmi := smallest_bfmi(given)) is not None and bfmi < LOW_BFMI:
         touched, reason = np.ones(dim, dtype=bool), f"the E-BFMI is {bfmi:.2f}, so the draws may miss the tails"
     everything = np.append(touched, np.full(len(reasons) - dim, touched.any()))
-    return [reason if hit and not other else "" for hit, other in zip(everything, reasons, strict=True)]
+    return tuple(other or (reason if hit else "") for hit, other in zip(everything, reasons, strict=True))
 
 
 def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
@@ -269,10 +267,6 @@ def _start(quantities: Quantities, target: Target | None, rng: Seed) -> ExactRun
     return ExactRun(draws.points, draws.shares, Density(target, quantities.bounds), generator_from(rng))
 
 
-def _drift(draws: Draws, moved: Floats) -> Drift:
-    return Drift.of(draws.points, moved, moved**2, draws.shares, draws.chains)
-
-
 def _by_run(
     quantities: Quantities, run: ExactRun, found: Estimates, hidden: str
 ) -> tuple[Estimates, tuple[str, ...], Floats]:
@@ -295,8 +289,10 @@ def _by_run(
         with np.errstate(divide="ignore", invalid="ignore"):  # a function may be constant at the moved draws
             changes = np.abs(np.log([now.sd / found.sd, sd / scale]))
         log_sd_change = np.nan_to_num(changes.max(axis=0), nan=np.inf, posinf=np.inf)
-        found, scale = now.widened_by(now.mean - found.mean, log_sd_change), sd
-        drift = _drift(before, run.points)
+        mean_error = np.hypot(now.mean_error, (now.mean - found.mean) / now.sd)
+        found = replace(now, mean_error=mean_error, log_sd_error=np.hypot(now.log_sd_error, log_sd_change))
+        scale = sd
+        drift = Drift.of(before, run.points, run.points**2)
         not_converged = _NOT_CONVERGED if abs(run.climb) > _CLIMB or drift.largest() > _DRIFTS else ""
         unknown = hidden or there.hidden_shares()[0] or there.hidden_dependence() or not_converged
         reason = _reason(found, quantities, unknown, _contradicted(found, before, drift, moving=True))

@@ -7,15 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from steinkit.diagnosis.bias.stein_regression import (
-    Estimates,
-    Frame,
-    Operand,
-    entropy_weights,
-    location_and_scale,
-    regression_estimates,
-    width_of,
-)
+from steinkit.diagnosis.bias import stein_regression
+from steinkit.diagnosis.bias.stein_regression import Estimates, Frame, Operand, location_and_scale
 from steinkit.diagnosis.bias.valleys import deepest_valley
 from steinkit.discrepancy.bounded_features import joint_dependence
 from steinkit.draws import Draws
@@ -114,7 +107,7 @@ class Quantities:
         with np.errstate(invalid="ignore"):  # a function may be constant at moved draws; its error is then infinite
             functions = ((values - centre) / scale)[:, self.dim :]
         try:
-            found = regression_estimates(self.operand, functions)
+            found = stein_regression.regression_estimates(self.operand, functions)
         except np.linalg.LinAlgError:
             reason = "half of the draws are nearly constant, so biases cannot be estimated; run a longer chain"
             raise InputError(reason) from None
@@ -126,16 +119,16 @@ class Quantities:
         Returns None if there are too few draws.
         """
         operand = self.operand
-        n, sets = len(operand.points), operand.joint_sets()
+        rows, sets = np.arange(len(operand.points)), operand.joint_sets()
         if not sets:
             return None
-        kind = sets[-1] if n * width_of(sets[-1], self.dim) ** 2 < _WORK else sets[0]
-        return Frame.of(operand, np.arange(n)).features(operand, np.arange(n), kind)
+        kind = sets[-1] if len(rows) * operand.width(sets[-1]) ** 2 < _WORK else sets[0]
+        return Frame.of(operand, rows).features(operand, rows, kind)
 
     def entropy_weights(self) -> Floats | None:
         """Return entropy weights, or None if there are too few draws."""
         features = self.stein_features()
-        return None if features is None else entropy_weights(features, self.operand.draws.shares)
+        return None if features is None else stein_regression.entropy_weights(features, self.draws.shares)
 
     def hidden_dependence(self) -> str:
         """Return the reason why per-coordinate features are insufficient, or ""."""
@@ -185,11 +178,8 @@ def require_sign(draws: Draws, bounds: Floats | None) -> None:
     if not along > _TURNED:
         return
     values -= along
-    size = float(np.abs(values).max()) or 1.0
-    values /= size
-    time = float(draws.autocorrelation_times(values[None])[0])
-    noise = size * float(np.sqrt(time) * np.linalg.norm(draws.shares * values))
-    if size > _LARGEST or along + 1.0 > _CLEAR * noise:
+    noise = float(stein_regression.standard_errors(draws, values[:, None])[0])
+    if np.abs(values).max() > _LARGEST or along + 1.0 > _CLEAR * noise:
         raise InputError(
             "the scores point away from the mean of the draws, as if they had the wrong sign: use the gradient of "
             "the log density, not of the negative log density"

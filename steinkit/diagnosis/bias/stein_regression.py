@@ -97,8 +97,13 @@ FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic",
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
 _VALUES = 1 << 21  # number of values in a block of features
-_WORK_OF_PAIRS, _WORK_OF_FIELDS = 5e10, 1.5e8  # largest value of (draws) x (features)^2
-_DRAWS_PER_FIELD: dict[FeatureSet, int] = {"affine": 4, "quadratic": 8}
+_JOINT: dict[FeatureSet, tuple[int, float]] = {
+    "diagonal": (3, np.inf),
+    "pairs": (4, 5e10),
+    "affine": (4, 1.5e8),
+    "quadratic": (8, 1.5e8),
+}
+"""Sets of features of all coordinates: minimum number of draws per feature, and largest (draws) x (features)^2."""
 _MOST_WITH_CHOSEN = 200  # maximum number of features, including chosen fields
 _CHOOSE_ON = 250  # number of draws in a fold that are used to choose fields
 
@@ -139,17 +144,8 @@ class Operand:
     def joint_sets(self) -> list[FeatureSet]:
         """Return the feature sets, except "chosen", that are feasible for these draws."""
         n, dim = self.points.shape
-        found: list[FeatureSet] = []
-        if 2 * dim < n / 3:
-            found.append("diagonal")
-        pairs = width_of("pairs", dim)
-        if pairs < n / 4 and n * pairs**2 < _WORK_OF_PAIRS:
-            found.append("pairs")
-        for kind, draws in _DRAWS_PER_FIELD.items():
-            width = width_of(kind, dim)
-            if draws * width < n and n * width**2 < _WORK_OF_FIELDS:
-                found.append(kind)
-        return found
+        widths = {kind: width_of(kind, dim) for kind in _JOINT}
+        return [k for k, (draws, work) in _JOINT.items() if draws * widths[k] < n and n * widths[k] ** 2 < work]
 
     def chosen_fields(self) -> int:
         """Return the number of quadratic fields to choose, or 0 to use all or none."""
@@ -193,13 +189,13 @@ class Frame:
     ----------
     centre : ndarray, shape (d,)
     covariance : ndarray, shape (d, d)
-    chosen : tuple of three ndarrays of int, or None
+    chosen : ndarray of int, shape (3, number of fields), or None
         Indices (i, j, k) of the chosen quadratic fields, or None for all fields.
     """
 
     centre: Floats
     covariance: Floats
-    chosen: tuple[Integers, Integers, Integers] | None = None
+    chosen: Integers | None = None
 
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
@@ -262,10 +258,10 @@ def width_of(kind: FeatureSet, dim: int) -> int:
     return dim + dim * dim + (dim * dim * (dim + 1) // 2 if kind != "affine" else 0)
 
 
-def quadratic_fields(dim: int) -> tuple[Integers, Integers, Integers]:
+def quadratic_fields(dim: int) -> Integers:
     """Return the indices (i, j, k), i <= j, of all vector fields c_i c_j C e_k."""
     i, j = np.triu_indices(dim)
-    return np.repeat(i, dim), np.repeat(j, dim), np.tile(np.arange(dim), len(i))
+    return np.stack([np.repeat(i, dim), np.repeat(j, dim), np.tile(np.arange(dim), len(i))])
 
 
 def location_and_scale(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -355,14 +351,13 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
     columns -= shares @ columns
     columns *= np.sqrt(shares)[:, None]
     columns /= np.maximum(np.sqrt(np.einsum("nk,nk->k", columns, columns)), np.finfo(float).tiny)
-    affine, quadratic, left = np.split(columns, [features.shape[1] - len(fields[0]), features.shape[1]], axis=1)
+    affine, quadratic, left = np.split(columns, [features.shape[1] - fields.shape[1], features.shape[1]], axis=1)
     gram = affine.T @ affine
     gram[np.diag_indices_from(gram)] += _RIDGE * len(gram) / len(rows)
     left = left - affine @ np.linalg.solve(gram, affine.T @ left)
     strength = np.abs(quadratic.T @ left).max(axis=1)
     best = np.argsort(-strength, kind="stable")[: operand.chosen_fields()]
-    i, j, k = fields
-    return replace(frame, chosen=(i[best], j[best], k[best]))
+    return replace(frame, chosen=fields[:, best])
 
 
 def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
@@ -440,7 +435,7 @@ def chi_square(operand: Operand) -> float:
     """
     n, dim = operand.points.shape
     joint = operand.joint_sets()
-    fields: list[FeatureSet] = [kind for kind in _DRAWS_PER_FIELD if kind in joint and 8 * width_of(kind, dim) < n]
+    fields = [kind for kind in joint if kind in ("affine", "quadratic") and 8 * width_of(kind, dim) < n]
     sets: list[FeatureSet] = ["diagonal", *(fields or (kind for kind in joint if kind == "pairs"))]
     if _DRAWS_PER_FEATURE * width_of("own4", dim) < n:
         sets.append("own4")
@@ -532,7 +527,6 @@ def _tilted(logarithms: Floats) -> Floats:
 
 _LEAST_VARIANCE = 1e-6  # smallest variance of a quantity under the target, relative to its variance in the draws
 _SHARE_OF_SMALL, _SHARE_RISES = 0.25, 2.5  # s = 0.25 + 2.5 chi^2, capped at 1
-_TIMES = 64  # number of functions per call when autocorrelation times are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,14 +549,6 @@ class Estimates:
     mean_error: Floats
     log_sd_error: Floats
     explained: Floats
-
-    def widened_by(self, mean_change: Floats, log_sd_change: Floats) -> Estimates:
-        """Add the errors and the changes in means and log sds in quadrature."""
-        return replace(
-            self,
-            mean_error=np.hypot(self.mean_error, mean_change / self.sd),
-            log_sd_error=np.hypot(self.log_sd_error, log_sd_change),
-        )
 
 
 @np.errstate(all="ignore")  # estimates that are not finite have infinite errors
@@ -614,12 +600,8 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
 
 def standard_errors(draws: Draws, influence: Floats) -> Floats:
     """Return the standard error of the mean of each centered function."""
-    squares = np.sqrt((draws.shares**2) @ influence**2)
-    times = [
-        draws.autocorrelation_times(np.ascontiguousarray(influence[:, some].T))
-        for some in blocks(influence.shape[1], _TIMES)
-    ]
-    return np.asarray(squares * np.sqrt(np.concatenate(times)))
+    times = draws.autocorrelation_times(np.ascontiguousarray(influence.T))
+    return np.sqrt((draws.shares**2) @ influence**2) * np.sqrt(times)
 
 
 def _range(values: Floats) -> Floats:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import steinkit as sk
 from steinkit.diagnosis.bias.drift import Drift
+from steinkit.draws import Draws
 
 N = 4000
 
@@ -14,7 +16,8 @@ def drift_of(mean, sd, mixing, seed):
     x = mean + sd * rng.standard_normal((N, 1))
     slope = 1.0 - mixing
     y = slope * x + np.sqrt(1.0 - slope**2) * rng.standard_normal((N, 1))
-    return x, Drift.of(x, y, y**2, np.full(N, 1.0 / N), (slice(0, N),))
+    draws = Draws.of(sample := sk.Sample(x), sample.distinct(), -x)
+    return x, Drift.of(draws, y, y**2)
 
 
 def contradicted(drift, mean_bias, sd_bias, margin=0.03):

@@ -85,10 +85,7 @@ class ParameterTable:
         weights = _OF_WEIGHTS if self.importance is not None else {}
         rows = []
         for name in known or self.names:
-            own = (_UNKNOWN,) * 3
-            if known:
-                mean = known[name].mean_text(known[name].mean) if known[name].reliable else _UNKNOWN
-                own = (mean, *known[name].bias_cells)
+            own = known[name].cells if known else (_UNKNOWN,) * 3
             rows.append((name, *self._cells(name, _OF_DRAWS), *own, *self._cells(name, weights)))
         headings = [[heading for heading, _ in each.values()] for each in (_OF_DRAWS, weights)]
         columns = ("quantity", *headings[0], "corrected", "bias (sd)", "sd bias", *headings[1])

@@ -236,7 +236,7 @@ def repair(
     if method == "weights" and not enough:
         raise InputError(f"{too_few}{_REMEDY}")
     is_regression = bias.method == "regression" and bool(bias.reliable.all())
-    if bias.weights is not None and enough and (method == "weights" or (method == "auto" and is_regression)):
+    if enough and (method == "weights" or (method == "auto" and is_regression)):
         corrected = sample.with_columns(weights=bias.weights)
         after = estimate_bias(corrected, target, scores=scores, bounds=bounds, rng=rng)
         return Repaired(corrected, "weights", bias.effective_size, bias, after, given, bias.warnings)
@@ -289,8 +289,6 @@ def _by_mode_weights(
 def _is_within_noise(found: BiasEstimate) -> bool:
     """Return True if margins and sampling noise explain all estimated biases."""
     noise = _NOISES / math.sqrt(found.draws)
-    within = [
-        np.abs(bias) <= np.hypot(margin, noise)
-        for bias, margin in ((found.mean_bias, found.mean_margin), (found.sd_bias, found.sd_margin))
-    ]
-    return bool(found.reliable.all() and np.all(within))
+    mean_is_within = np.abs(found.mean_bias) <= np.hypot(found.mean_margin, noise)
+    sd_is_within = np.abs(found.sd_bias) <= np.hypot(found.sd_margin, noise)
+    return bool((found.reliable & mean_is_within & sd_is_within).all())

@@ -96,9 +96,11 @@ class Quantity:
         return ", ".join(parts)
 
     @property
-    def bias_cells(self) -> tuple[str, str]:
-        """Biases of the mean and standard deviation, formatted as table cells."""
-        return (self.mean_bias_text(), self._sd_bias_text()) if self.reliable else (_UNKNOWN, _UNKNOWN)
+    def cells(self) -> tuple[str, str, str]:
+        """Corrected mean and biases of the mean and standard deviation, formatted as table cells."""
+        if not self.reliable:
+            return _UNKNOWN, _UNKNOWN, _UNKNOWN
+        return self.mean_text(self.mean), self.mean_bias_text(), self._sd_bias_text()
 
     def mean_text(self, value: float) -> str:
         """Return a mean in the quantity's own unit, rounded to its margin of error."""
@@ -404,15 +406,7 @@ class BiasEstimate(Measurement):
         return parts
 
     def _table(self, most: int | None) -> Table:
-        rows = tuple(
-            (
-                each.name,
-                each.mean_text(each.draws_mean),
-                each.mean_text(each.mean) if each.reliable else _UNKNOWN,
-                *each.bias_cells,
-            )
-            for each in self.quantities[:most]
-        )
+        rows = tuple((each.name, each.mean_text(each.draws_mean), *each.cells) for each in self.quantities[:most])
         return Table(_CAPTION, ("quantity", "mean", "corrected", "bias (sd)", "sd bias"), rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -462,7 +456,7 @@ def compared_biases(estimates: Mapping[str, BiasEstimate], most: int | None) -> 
         return None
     shown = None if most is None else max(_NAMED, most // len(estimates))
     worst = sorted(rows.values(), key=lambda those: max(each.order for _, each in those), reverse=True)[:shown]
-    cells = tuple((each.name, sample, *each.bias_cells) for those in worst for sample, each in those)
+    cells = tuple((each.name, sample, *each.cells[1:]) for those in worst for sample, each in those)
     return Table(_CAPTION, ("quantity", "sample", "bias (sd)", "sd bias"), cells)
 
 

@@ -29,10 +29,9 @@ import numpy as np
 
 from steinkit.autocorrelation import long_run_times, tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.draws import Draws
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time
 from steinkit.sample import Floats, Integers
-from steinkit.units import Units
+from steinkit.scored_sample import ScoredSample
 
 _FEWEST = 100  # minimum number of draws
 _MOST_DRAWS = 5000  # maximum number of draws; longer samples are thinned evenly
@@ -42,17 +41,13 @@ _RIDGE = 0.3  # ridge penalty relative to a field's variance, divided by (fields
 _LEAST = 1e-6  # added to variances in standard units
 
 
-def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float | None:
+def critic_p_value(sample: ScoredSample) -> float | None:
     """Return the p-value of a critic that is fitted and tested on separate halves.
 
     Parameters
     ----------
-    draws : Draws
+    sample : ScoredSample
         Draws in raw units.
-    units : Units
-        Standard deviations of the draws.
-    bounds : ndarray, shape (d, 2), optional
-        Bounds of the support, in raw units.
 
     Returns
     -------
@@ -65,7 +60,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
     TimeLimitError
         If the caller's time limit is exceeded.
     """
-    n, dim = draws.points.shape
+    draws, (n, dim) = sample.draws, sample.draws.points.shape
     most = min(_MOST_DRAWS, _MOST_VALUES // (dim * (dim + 1)))
     if n > most:
         draws = draws.only(np.arange(0, n, -(-n // max(most, 1))))
@@ -78,7 +73,7 @@ def critic_p_value(draws: Draws, units: Units, bounds: Floats | None) -> float |
         pairs = np.concatenate([pairs, squares])
     effects, times = [], []
     with one_thread_in_libraries():
-        points, drift, spread = standardised(draws, units, bounds)
+        points, drift, spread = standardised(draws, sample.own_units, sample.bounds)
         spread = np.ones_like(points) if spread is None else spread
         for fitted, tested in (draws.halves, draws.halves[::-1]):
             require_time("fitting the critic")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
 from steinkit.draws import Draws
 from steinkit.errors import InputError, TimeLimitError
-from steinkit.runtime.deadlines import deadline, require_time, seconds_left, time_limit
+from steinkit.runtime.deadlines import require_time, seconds_left, time_limit
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Seed
 
@@ -91,7 +90,7 @@ class Evidence:
         if self.sample.target is None:
             return None
         try:
-            with time_limit(0.5 * seconds_left() if deadline() < math.inf else None):
+            with time_limit(0.5 * seconds_left()):
                 return invariance_of(self.sample, self.rng)
         except TimeLimitError:
             require_time("testing the sample")
@@ -147,11 +146,6 @@ def _p_of(test: InvarianceTest | ModeWeights | None) -> float | None:
     return None if test is None else test.p
 
 
-def _critic(found: Evidence) -> float | None:
-    sample = found.sample
-    return critic_p_value(sample.draws, sample.own_units, sample.bounds) if found.needs_critic else None
-
-
 TESTS = (
     VerdictTest("moments", 0.3, lambda found: found.moments.p, is_main=True),
     VerdictTest("bounded", 0.27, lambda found: found.bounded.p, is_main=True),
@@ -159,7 +153,7 @@ TESTS = (
     VerdictTest("ksd", 0.2, lambda found: found.kernel[0].p, is_main=True),
     VerdictTest("dependence", 0.1, lambda found: joint_dependence(found.standardised, found.sample.bounds)),
     VerdictTest("invariance", 0.4, lambda found: _p_of(found.invariance), uses_score=False),
-    VerdictTest("critic", 0.2, _critic),
+    VerdictTest("critic", 0.2, lambda found: critic_p_value(found.sample) if found.needs_critic else None),
     VerdictTest("modes", 0.2, lambda found: _p_of(found.modes[0]), uses_score=False),
 )
 """All tests, in the order in which they are run. The shares were chosen to give high power."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from steinkit import result
 from steinkit.chains import LOW_BFMI, ChainDiagnostics
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.result import BiasEstimate
@@ -21,17 +22,7 @@ from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import FEW_EFFECTIVE
 from steinkit.errors import reservations
 from steinkit.finding import Finding, Kind
-from steinkit.result import (
-    REJECTED,
-    UNDECIDED,
-    UNSUSPECTED,
-    UNTESTED,
-    Result,
-    Statement,
-    cautioned,
-    in_json,
-    running_text,
-)
+from steinkit.result import Result, Statement, cautioned, in_json, running_text
 from steinkit.text import Table, count, listed, probability, sentence
 from steinkit.units import Units
 
@@ -40,7 +31,6 @@ FEW_OF_SLOWEST = 30.0
 
 NO_SINGLE_FINDING = "no individual coordinate or pair is significantly biased"
 
-_MAY_BE_USED = "Can these draws be used?"
 _TIED = 0.9  # findings are tied if their |z| is at least this fraction of the largest
 _NAMED = 3  # maximum number of tied findings that are named in a sentence
 _GIVEN = "Each finding refers to the conditional distribution given the other parameters:"
@@ -384,10 +374,15 @@ class Verdict(Result):
         -------
         tuple of Statement
         """
-        found = [Statement("number", _MAY_BE_USED, self.sentence)]
+        found = [Statement("number", "Can these draws be used?", self.sentence)]
         in_sentence = self.burn_in is None and self.decided_by != "modes"
         if len(self.findings) > in_sentence:  # the sentence already includes the first finding
-            found.append(Statement("findings", "Which problems were found?", self._all_findings))
+            findings = "; ".join(each.evidence for each in self.findings)
+            effect = "a bias of one parameter may also change the conditional distributions of others"
+            if any(each.kind == Kind.DEPENDENCE for each in self.findings):
+                effect = "an error in a correlation also changes both conditional scales"
+            text = f"Findings: {findings}. {_GIVEN} {effect}."
+            found.append(Statement("findings", "Which problems were found?", text))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
         found.append(Statement("limits", "What was not tested?", self.untested_sentence))
@@ -529,18 +524,18 @@ class Verdict(Result):
             effective = math.floor(self.effective_draws)
             slowest = f" ({FEW_OF_SLOWEST:.0f} in the slowest mixing direction)" if effective < FEW_OF_SLOWEST else ""
             needed = f"at least {FEW_EFFECTIVE:.0f} are needed{slowest}"
-            return f"{UNDECIDED}: {effective} in {count(self.draws, 'draw')}; {needed}.", unknown, start
+            return f"{result.UNDECIDED}: {effective} in {count(self.draws, 'draw')}; {needed}.", unknown, start
         if self.is_biased and late:
             without = f"without the first tenth of each chain, no bias is found ({late})"
-            return (f"{REJECTED} ({p}), but only the first draws are biased: {without}.",)
+            return (f"{result.REJECTED} ({p}), but only the first draws are biased: {without}.",)
         if self.is_biased:
             findings = f"Main finding{'s' * (len(self.strongest) > 1)}: " if self.findings else ""
-            return f"{REJECTED} ({p}).", f"{sentence(f'{findings}{self._worst}')}."
+            return f"{result.REJECTED} ({p}).", f"{sentence(f'{findings}{self._worst}')}."
         if not self.is_tested:
-            return f"{UNTESTED}; see the warnings.", unknown, start
+            return f"{result.UNTESTED}; see the warnings.", unknown, start
         hidden = "Some conditions may hide a bias; see the warnings." if self.hiding else ""
         ess = f" with ESS {self.ess_text}" if self.ess_text else ""
-        return f"{UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
+        return f"{result.UNSUSPECTED} in {count(self.draws, 'draw')}{ess} ({p}).", hidden, start
 
     @property
     def _trajectories(self) -> str:
@@ -564,13 +559,6 @@ class Verdict(Result):
         if self.findings:
             return listed([each.evidence for each in self.strongest], most=_NAMED, of="more findings")
         return _WITHOUT_FINDINGS.get(self.decided_by or "", NO_SINGLE_FINDING)
-
-    @property
-    def _all_findings(self) -> str:
-        findings = f"Findings: {'; '.join(each.evidence for each in self.findings)}."
-        if any(each.kind == Kind.DEPENDENCE for each in self.findings):
-            return f"{findings} {_GIVEN} an error in a correlation also changes both conditional scales."
-        return f"{findings} {_GIVEN} a bias of one parameter may also change the conditional distributions of others."
 
     @property
     def _mixing(self) -> str:

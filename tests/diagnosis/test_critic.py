@@ -11,8 +11,7 @@ from steinkit.scored_sample import ScoredSample
 
 
 def p_value(draws, scores, weights=None, bounds=None):
-    prepared = ScoredSample.of(draws, scores=scores, weights=weights, bounds=bounds)
-    return critic_p_value(prepared.draws, prepared.own_units, prepared.bounds)
+    return critic_p_value(ScoredSample.of(draws, scores=scores, weights=weights, bounds=bounds))
 
 
 def ridge(mean, seed, n=1000):

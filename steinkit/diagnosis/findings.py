@@ -43,14 +43,13 @@ from typing import TypeAlias
 import numpy as np
 
 from steinkit.autocorrelation import tail_probability
-from steinkit.discrepancy.bounded_features import BoundedFeature, BoundedMoments
+from steinkit.diagnosis.evidence import Evidence
+from steinkit.discrepancy.bounded_features import BoundedFeature
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
-from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest
 from steinkit.draws import Draws
 from steinkit.finding import ALONG_AXIS, Finding, Kind
 from steinkit.sample import Floats
 from steinkit.text import compact
-from steinkit.units import Units
 
 _KINDS = {
     "axis spread": Kind.SCALE,
@@ -331,31 +330,17 @@ def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
     return np.asarray(np.abs(mean) / np.where(error > 0.0, error, np.inf))
 
 
-def shape_findings(
-    bounded: BoundedMoments,
-    sliced: SlicedSteinTest,
-    standardised: Draws,
-    units: Units,
-    limits: Floats | None,
-    at_most: Mapping[str, float],
-) -> list[Finding]:
+def shape_findings(evidence: Evidence, at_most: Mapping[str, float]) -> list[Finding]:
     """Return findings about shapes and about dependence beyond correlation.
 
     Parameters
     ----------
-    bounded : BoundedMoments
-    sliced : SlicedSteinTest
-    standardised : Draws
-        Draws in standard units.
-    units : Units
-        Standard deviations of the draws.
-    limits : ndarray, shape (d, 2), optional
-        Bounds of the support, in raw units.
+    evidence : Evidence
     at_most : mapping
         Largest p-values for the tests "bounded" and "sliced", corrected for all features and directions.
     """
-    names, directions = units.names, len(sliced.z)
-    features = [each for each in bounded.largest if each.p <= at_most["bounded"]]
+    sliced, names, directions = evidence.sliced, evidence.moments.names, len(evidence.sliced.z)
+    features = [each for each in evidence.bounded.largest if each.p <= at_most["bounded"]]
     candidates = [
         (each.z, each.direction, "sliced")
         for each in sliced.largest
@@ -368,7 +353,7 @@ def shape_findings(
     least = _LEAST_SHARE_OF_SHAPES * max((z for z, *_ in candidates), default=0.0)
     candidates = [each for each in candidates if each[0] >= least]
     candidates.sort(key=lambda each: (np.count_nonzero(each[1]) > 1, -each[0]))  # coordinates before axes
-    shapes = _each_once(_shape(*each, standardised, units, limits) for each in candidates)
+    shapes = _each_once(_shape(*each, evidence) for each in candidates)
     pairs = _each_once(_conditional(feature, names) for feature in features if len(feature.coordinates) == 2)
     least = _LEAST_SHARE_OF_SHAPES * max((abs(each.z) for each in pairs), default=0.0)
     return sorted([*shapes, *(each for each in pairs if abs(each.z) >= least)], key=lambda each: -abs(each.z))
@@ -382,23 +367,20 @@ def _each_once(findings: Iterable[Finding]) -> list[Finding]:
     return list(kept.values())
 
 
-def _shape(
-    z: float, direction: Floats, source: str, standardised: Draws, units: Units, limits: Floats | None
-) -> Finding:
+def _shape(z: float, direction: Floats, source: str, evidence: Evidence) -> Finding:
     """Return the finding about the distribution's shape along a coordinate or axis.
 
     A finding along a single coordinate includes the misplaced mass.
     """
+    units, bounds, draws = evidence.sample.own_units, evidence.sample.bounds, evidence.standardised
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))
         return Finding(Kind.SHAPE, named, ALONG_AXIS, z, source=source)
     j = int(involved[0])
-    ends = np.array([-math.inf, math.inf]) if limits is None else limits[j]
-    bounds = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
-    start, end, excess = misplaced_mass(
-        standardised.points[:, j], standardised.scores[:, j], standardised.shares, bounds
-    )
+    ends = np.array([-math.inf, math.inf]) if bounds is None else bounds[j]
+    limits = tuple(((ends - units.centre[j]) / units.scale[j]).tolist())
+    start, end, excess = misplaced_mass(draws.points[:, j], draws.scores[:, j], draws.shares, limits)
     low, high = (compact(units.centre[j] + units.scale[j] * each, 3) for each in (start, end))
     where = f"at {low}" if low == high else f"between {low} and {high}"
     if math.isinf(start) or math.isinf(end):

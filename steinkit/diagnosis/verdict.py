@@ -161,8 +161,7 @@ def verdict(
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds, most=MOST_NUMBERS)
     names, support = prepared.points.names, prepared.bounds
     require_variation(prepared.points.points, names)
-    units, cautions = prepared.own_units, prepared.standard.cautions
-    evidence = Evidence(prepared, rng)
+    cautions, evidence = prepared.standard.cautions, Evidence(prepared, rng)
     tests, has_edge = evidence.tests(), evidence.has_edge
     moments, invariance, (modes, no_modes) = evidence.moments, evidence.invariance, evidence.modes
     laid_out, standardised, effective = prepared.draws, evidence.standardised, evidence.effective_draws
@@ -175,7 +174,7 @@ def verdict(
         unbounded = standardised if support is None else None
         findings = ranked(
             moment_findings(moments, correlation, unbounded, at_most["moments"]),
-            shape_findings(evidence.bounded, evidence.sliced, standardised, units, support, at_most),
+            shape_findings(evidence, at_most),
         )
     corrected = {each.name: each.corrected for each in tests}
     if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
@@ -185,7 +184,7 @@ def verdict(
     late = None
     if support is None and not laid_out.is_weighted and analyses * corrected.get("modes", 1.0) > level:
         late = rows_after_burn_in(standardised, level / analyses)
-    outliers = outlying(prepared.points, units) if len(prepared.points) >= FEW_EFFECTIVE else ()
+    outliers = outlying(prepared.points, prepared.own_units) if len(prepared.points) >= FEW_EFFECTIVE else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
     warnings = (
         *(() if batches is None else (batches.message,)),

@@ -165,7 +165,6 @@ def bias_of(
     with one_thread_in_libraries():
         require_time("estimating biases")
         quantities = Quantities.of(prepared, functions)
-        require_time("estimating biases")
         found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()
@@ -175,12 +174,12 @@ def bias_of(
             there = run.move(_CHECKED).points
             drift = Drift.of(quantities.draws, there, there**2)
         reason = _reason(found, quantities, hidden or dependence, _contradicted(found, quantities.draws, drift))
-        unranked = hidden or dependence or next((each for each in reason if each == _TOO_FEW), "")
+        unranked = hidden or dependence or (_TOO_FEW if _TOO_FEW in reason else "")
         at_least, moved = np.zeros(len(reason)), None
         if method == "run" or (method == "auto" and can_run and any(reason) and not hidden):
             moved = run or _start(quantities, target, rng)
             found, reason, at_least = _by_run(quantities, moved, found, hidden)
-            unranked = next((each for each in reason if each), "")
+            unranked = next(filter(None, reason), "")
     reason = _with_missed_regions(prepared, quantities, reason)
     carried = np.flatnonzero(prepared.points.inverse >= 0)[quantities.draws.rows]
     weights = None

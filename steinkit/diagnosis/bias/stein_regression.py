@@ -251,11 +251,8 @@ def width_of(kind: FeatureSet, dim: int) -> int:
     """Return the number of features in a set other than "chosen"."""
     if kind in DEGREE:
         return dim * DEGREE[kind]
-    if kind == "diagonal":
-        return 2 * dim
-    if kind == "pairs":
-        return dim * (dim + 3) // 2
-    return dim + dim * dim + (dim * dim * (dim + 1) // 2 if kind != "affine" else 0)
+    affine, quadratic = dim + dim**2, dim**2 * (dim + 1) // 2
+    return {"diagonal": 2 * dim, "pairs": dim * (dim + 3) // 2, "affine": affine, "quadratic": affine + quadratic}[kind]
 
 
 def quadratic_fields(dim: int) -> Integers:

@@ -155,29 +155,22 @@ class Hamiltonian:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("moving the draws")
         points, lost = state.points, np.zeros(len(state.points), dtype=np.bool_)
         momentum = self._rng.standard_normal(points.shape)
         energy = 0.5 * np.einsum("nj,nj->n", momentum, momentum)
         steps = self.step * self._rng.uniform(*_JITTER, (len(points), 1))
         with np.errstate(all="ignore"):
-            force = steps * self._pulled(self._density.score(points))
+            force = steps * _transformed(self._density.score(points), self._root)
             momentum += 0.5 * force
             for k in range(_LEAPFROGS):
-                points = points + steps * self._pushed(momentum)
+                points = points + steps * _transformed(momentum, self._root.T)
                 lost |= ~(np.abs(points - state.points) < self._reach).all(axis=1)  # includes NaN
                 points[lost] = state.points[lost]
-                force = steps * self._pulled(self._density.score(points))
+                force = steps * _transformed(self._density.score(points), self._root)
                 momentum += force if k < _LEAPFROGS - 1 else 0.5 * force
             density = self._density.at(state, points)
             gain = density - state.log_density + energy - 0.5 * np.einsum("nj,nj->n", momentum, momentum)
             return _accepted(state, points, density, np.where(lost, -np.inf, gain), self._rng)
-
-    def _pushed(self, momentum: Floats) -> Floats:
-        return momentum * self._root if self._root.ndim == 1 else momentum @ self._root.T
-
-    def _pulled(self, scores: Floats) -> Floats:
-        return scores * self._root if self._root.ndim == 1 else scores @ self._root
 
 
 class RandomScale:
@@ -202,7 +195,6 @@ class RandomScale:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("moving the draws")
         n, rng = len(state.points), self._rng
         length = np.exp(rng.uniform(math.log(_SCALES[0]), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
         points = state.points + length[:, None] * self.directions[rng.integers(len(self.directions), size=n)]
@@ -288,7 +280,6 @@ class GroupScale:
 
     def move(self, state: State) -> tuple[State, float]:
         """Move every chain once, and return the new state and the acceptance rate."""
-        require_time("moving the draws")
         n, rng = len(state.points), self._rng
         group = self._groups[rng.integers(len(self._groups))]
         step = group.spread * np.exp(rng.uniform(math.log(0.1), math.log(_SCALES[1]), n)) * rng.standard_normal(n)
@@ -345,6 +336,7 @@ class Composite:
         """Move every chain once, and return the new state and mean acceptance rate."""
         rates = []
         for kernel in self._kernels:
+            require_time("moving the draws")
             state, rate = kernel.move(state)
             rates.append(rate)
         return state, float(np.mean(rates))
@@ -445,6 +437,11 @@ def quantiles(values: Floats, shares: Floats) -> Floats:
     """Return a (3, d) array of the 16, 50 and 84% quantiles of weighted columns."""
     found = np.quantile(values, (0.16, 0.5, 0.84), axis=0, weights=shares, method="inverted_cdf")
     return np.asarray(found, dtype=np.float64)
+
+
+def _transformed(vectors: Floats, matrix: Floats) -> Floats:
+    """Multiply vectors of shape (n, d) by a matrix or by the diagonal of a matrix."""
+    return vectors * matrix if matrix.ndim == 1 else vectors @ matrix
 
 
 def _accepted(

@@ -97,7 +97,7 @@ class Quantity:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """Corrected mean and biases of the mean and standard deviation, formatted as table cells."""
+        """Corrected mean and biases of the mean and sd, formatted as table cells."""
         if not self.reliable:
             return _UNKNOWN, _UNKNOWN, _UNKNOWN
         return self.mean_text(self.mean), self.mean_bias_text(), self._sd_bias_text()

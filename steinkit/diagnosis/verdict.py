@@ -172,10 +172,8 @@ def verdict(
         at_most = {each.name: max(_NAMED, level) * each.share for each in tests}
         correlation = (standardised.points * standardised.shares[:, None]).T @ standardised.points
         unbounded = standardised if support is None else None
-        findings = ranked(
-            moment_findings(moments, correlation, unbounded, at_most["moments"]),
-            shape_findings(evidence, at_most),
-        )
+        of_moments = moment_findings(moments, correlation, unbounded, at_most["moments"])
+        findings = ranked(of_moments, shape_findings(evidence, at_most))
     corrected = {each.name: each.corrected for each in tests}
     if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
         findings = () if invariance.finding is None else (invariance.finding,)
@@ -246,11 +244,8 @@ def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
     sample = prepared.draws
     means = sample.shares @ sample.points
     expected = len(sample.points) * ndtr(-means / prepared.own_units.scale)
-    names = [
-        name
-        for name, column, count in zip(prepared.points.names, sample.points.T, expected, strict=True)
-        if column.min() > 0.0 and count > 1.0
-    ]
+    is_suspicious = (sample.points.min(axis=0) > 0.0) & (expected > 1.0)
+    names = np.array(sample.names)[is_suspicious].tolist()
     if not names:
         return ()
     which = "column" if len(names) == 1 else "columns"

@@ -39,8 +39,6 @@ _WITHOUT_FINDINGS = {
     "critic": f"{NO_SINGLE_FINDING}; a test based on a function fitted to half of the draws rejects the other half",
     "ksd": f"{NO_SINGLE_FINDING}; only the kernel test, which tests all coordinates jointly, rejects the draws",
 }
-_OF_MODES = "mode weights"
-_UNTESTED = "dependence beyond pairs of parameters", _OF_MODES, "modes or regions that no draw visited"
 _TITLES = {
     "moments": "moments",
     "bounded": "bounded moments",
@@ -305,8 +303,8 @@ class Verdict(Result):
     @property
     def not_tested(self) -> tuple[str, ...]:
         """Errors that the tests cannot detect."""
-        has_modes = self.p_of("modes") is not None
-        return tuple(each for each in _UNTESTED if each != _OF_MODES or not has_modes)
+        weights = ("mode weights",) if self.p_of("modes") is None else ()
+        return "dependence beyond pairs of parameters", *weights, "modes or regions that no draw visited"
 
     @property
     def label(self) -> str:
@@ -386,7 +384,10 @@ class Verdict(Result):
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
         found.append(Statement("limits", "What was not tested?", self.untested_sentence))
-        found.append(Statement("method", "How was it tested?", self._tests))
+        tests = ", ".join(f"{each.title} {probability(each.p)}" for each in self.tests)
+        combined = f"combined, for {self.analyses} analyses," if self.analyses > 1 else "combined"
+        how = f"Tests: {tests}; {combined} {probability(self.p)}."
+        found.append(Statement("method", "How was it tested?", how))
         return tuple(found)
 
     def tables(self) -> tuple[Table, ...]:
@@ -589,9 +590,3 @@ class Verdict(Result):
             return known
         biased = f"moment is biased by more than {self.matters:g} standard units ({probability(self.p_matters)})"
         return f"At least one {biased}." if self.is_large else f"There is no evidence that any {biased}."
-
-    @property
-    def _tests(self) -> str:
-        tests = [f"{each.title} {probability(each.p)}" for each in self.tests]
-        combined = f"combined, for {self.analyses} analyses," if self.analyses > 1 else "combined"
-        return f"Tests: {', '.join(tests)}; {combined} {probability(self.p)}."

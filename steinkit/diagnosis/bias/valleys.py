@@ -90,8 +90,7 @@ def directions_of(operand: Operand) -> Floats:
     shares = operand.draws.shares
     deviations = operand.points - shares @ operand.points
     axes = np.linalg.eigh((deviations * shares[:, None]).T @ deviations)[1].T
-    between = _between_clusters(deviations, shares, axes[-1])
-    return np.vstack([np.eye(dim), axes, *([] if between is None else [between])])
+    return np.vstack([np.eye(dim), axes, _between_clusters(deviations, shares, axes[-1])])
 
 
 def _least_normal(projected: Floats, shares: Floats) -> Integers:
@@ -106,20 +105,18 @@ def _least_normal(projected: Floats, shares: Floats) -> Integers:
     return np.argsort(-(skewness**2 / 6.0 + (kurtosis - 3.0) ** 2 / 24.0), kind="stable")[:_MOST_DIRECTIONS]
 
 
-def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats | None:
+def _between_clusters(points: Floats, shares: Floats, axis: Floats) -> Floats:
     """Return the unit vector between the means of two clusters.
 
-    The 2-means algorithm starts from the signs of the projections on an axis.
+    The 2-means algorithm starts from the signs of the projections on an axis along which the centered points vary. No
+    cluster becomes empty, because the outermost points along the line between the means stay in their clusters.
     """
     upper = points @ axis > 0.0
     for _ in range(_ROUNDS):
-        if not 0.0 < shares[upper].sum() < 1.0 or upper.all():
-            return None
         means = [shares[side] @ points[side] / shares[side].sum() for side in (upper, ~upper)]
         step = means[0] - means[1]
         upper = points @ step > 0.5 * float((means[0] + means[1]) @ step)
-    length = float(np.linalg.norm(step))
-    return step / length if length > 0.0 else None
+    return np.asarray(step / np.linalg.norm(step))
 
 
 def _valley_along(where: Floats, slope: Floats, shares: Floats, direction: Floats, clear: float) -> Valley | None:

@@ -108,8 +108,7 @@ class Density:
     def of(self, points: Floats) -> Floats:
         """Return the log density at arbitrary points, or -inf where it is undefined."""
         self.evaluations += len(points)
-        values = self.target.proposal_log_density(points)
-        return values if self.bounds is None else np.where(is_inside(points, self.bounds), values, -np.inf)
+        return np.where(is_inside(points, self.bounds), self.target.proposal_log_density(points), -np.inf)
 
     def at_draws(self, points: Floats, rows: Integers | None = None) -> Floats:
         """Return the log density at each draw, or raise InputError if it is not finite."""
@@ -233,14 +232,13 @@ class Group(NamedTuple):
     spread: float
 
 
+@np.errstate(invalid="ignore")  # a coordinate with two values has no correlation with its distance from the median
 def groups_of(points: Floats, bounds: Floats | None) -> list[Group]:
     """Find up to eight coordinates that determine the scale of other coordinates.
 
     `points` has shape (n, d).
     """
     n, dim = points.shape
-    if dim == 1:
-        return []
     medians = np.median(points, axis=0)
     ranks = np.argsort(np.argsort(points.T, axis=1), axis=1).astype(np.float64)
     sizes = np.log(np.abs(points - medians) + np.finfo(float).tiny)

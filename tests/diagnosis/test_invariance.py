@@ -270,6 +270,12 @@ def test_group_scale_moves_leave_a_hierarchical_model_invariant(positive):
     assert abs(z.var(axis=0) - 1.0).max() < 4.0 * np.sqrt(2.0 / 20_000)
 
 
+def test_parameter_with_two_values_is_moved_without_numpy_warnings():
+    draws = normal_draws(14)
+    draws[:, 0] = np.where(np.arange(1000) % 2, -1.0, 1.0)
+    assert sk.invariance_test(draws, NORMAL).p < 1e-3
+
+
 def test_draws_that_miss_the_neck_of_a_hierarchical_model_are_rejected():
     target, draw = hierarchical(positive=False)
     draws = draw(4000, np.random.default_rng(12))

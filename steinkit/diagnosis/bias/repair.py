@@ -221,7 +221,7 @@ def repair(
     bias = estimate_bias(sample, target, scores=scores, bounds=bounds, rng=rng)
     given = selected(sample, target)[0]
     can_run = target is not None and target.has_log_density
-    if not bias.reliable.any() and bias.hidden:
+    if bias.hidden:
         if method in ("auto", "optimal") and target is not None and can_run:
             return _by_mode_weights(sample, target, bounds, bias, method, rng)
         raise InputError(f"these draws cannot be repaired: {bias.hidden}")

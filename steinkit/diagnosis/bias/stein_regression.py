@@ -209,7 +209,7 @@ class Frame:
         dim = len(centre)
         level = np.trace(covariance) / dim
         distance = ((covariance - level * np.eye(dim)) ** 2).sum()
-        if dim > 1 and distance > 0.0:
+        if distance > 0.0:
             squares = deviations**2
             noise = float((shares**2) @ squares.sum(axis=1) ** 2) - float(shares @ shares) * (covariance**2).sum()
             share = min(1.0, max(0.0, noise) / distance)

@@ -203,7 +203,10 @@ def _unpacked(value: Any, arrays: Archive, module: str = _ROOT) -> Any:
 
 
 def _type_of(name: str, module: str) -> Any:
-    """Return the dataclass with a name that is public or named in a module, or None if there is none."""
+    """Return the dataclass with the given name, or None if there is none.
+
+    The name is public, or it is defined or imported in the module.
+    """
     for place in ("steinkit", module):
         found = getattr(importlib.import_module(place), name, None)
         if isinstance(found, type) and is_dataclass(found):

@@ -503,12 +503,8 @@ def first_occurrences(points: Floats) -> tuple[Integers, Integers]:
         order = np.lexsort(points.T[::-1])  # also stable
         changes = (points[order[1:]] != points[order[:-1]]).any(axis=1)
     starts = np.concatenate([[True], changes])
-    if starts.all():
-        identity = np.arange(len(order))
-        return identity, identity
     leaders = order[starts]
-    rank = np.empty(len(leaders), dtype=np.int64)
-    rank[np.argsort(leaders)] = np.arange(len(leaders))
+    rank = np.argsort(np.argsort(leaders))
     group = np.empty(len(order), dtype=np.int64)
     group[order] = rank[np.cumsum(starts) - 1]
     return np.sort(leaders), group

@@ -18,7 +18,6 @@ from steinkit.result import in_json
 from steinkit.sample import Floats
 from steinkit.text import Table, compact, count, filled
 
-_UNKNOWN = "?"
 _OF_DRAWS = {
     "mean": ("mean", ".3g"),
     "sd": ("sd", ".3g"),
@@ -85,7 +84,7 @@ class ParameterTable:
         weights = _OF_WEIGHTS if self.importance is not None else {}
         rows = []
         for name in known or self.names:
-            own = known[name].cells if known else (_UNKNOWN,) * 3
+            own = known[name].cells if known else ("?", "?", "?")
             rows.append((name, *self._cells(name, _OF_DRAWS), *own, *self._cells(name, weights)))
         headings = [[heading for heading, _ in each.values()] for each in (_OF_DRAWS, weights)]
         columns = ("quantity", *headings[0], "corrected", "bias (sd)", "sd bias", *headings[1])

@@ -26,7 +26,6 @@ _MOST_PLACES, _LARGE = 6, 1e6  # limits on the numbers that are printed without 
 _MOST_ROWS = 10  # maximum number of rows in a table
 _NAMED = 3  # maximum number of quantities in a sentence
 _LEAST_SIZE = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
-_UNKNOWN = "?"
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
 _FEATURES = {
@@ -99,7 +98,7 @@ class Quantity:
     def cells(self) -> tuple[str, str, str]:
         """Corrected mean and biases of the mean and sd, formatted as table cells."""
         if not self.reliable:
-            return _UNKNOWN, _UNKNOWN, _UNKNOWN
+            return "?", "?", "?"
         return self.mean_text(self.mean), self.mean_bias_text(), self._sd_bias_text()
 
     def mean_text(self, value: float) -> str:

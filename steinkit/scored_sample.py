@@ -129,6 +129,11 @@ class ScoredSample:
         return Units.of("own", self.points)
 
     @cached_property
+    def standard_draws(self) -> Draws:
+        """Draws with positive weight, in units of their standard deviations."""
+        return self.draws.in_units(self.own_units)
+
+    @cached_property
     def carried(self) -> Sample:
         """Draws with positive weight and their scores, in the original order."""
         rows = np.flatnonzero(self.points.inverse >= 0)

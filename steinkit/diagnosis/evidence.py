@@ -15,7 +15,6 @@ from steinkit.discrepancy.bounded_features import BoundedMoments, bounded_moment
 from steinkit.discrepancy.kernel.goodness_of_fit import KernelEvidence, kernel_evidence
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy, moments_of
 from steinkit.discrepancy.sliced_goodness_of_fit import SlicedSteinTest, slices_of
-from steinkit.draws import Draws
 from steinkit.errors import InputError, TimeLimitError
 from steinkit.runtime.deadlines import require_time, seconds_left, time_limit
 from steinkit.scored_sample import ScoredSample
@@ -52,14 +51,9 @@ class Evidence:
         return bounded_moments(self.sample.draws, self.sample.own_units, self.sample.bounds)
 
     @cached_property
-    def standardised(self) -> Draws:
-        """The draws in standard units."""
-        return self.sample.draws.in_units(self.sample.own_units)
-
-    @cached_property
     def effective_draws(self) -> float:
         """Effective number of draws, as defined in `Verdict.effective_draws`."""
-        slowest = self.standardised.of_slowest_change
+        slowest = self.sample.standard_draws.of_slowest_change
         return slowest if slowest < FEW_OF_SLOWEST else min(self.moments.n_effective, self.sliced.n_effective)
 
     @cached_property
@@ -151,7 +145,7 @@ TESTS = (
     VerdictTest("bounded", 0.27, lambda found: found.bounded.p, is_main=True),
     VerdictTest("sliced", 0.23, lambda found: found.sliced.p, is_main=True),
     VerdictTest("ksd", 0.2, lambda found: found.kernel[0].p, is_main=True),
-    VerdictTest("dependence", 0.1, lambda found: joint_dependence(found.standardised, found.sample.bounds)),
+    VerdictTest("dependence", 0.1, lambda found: joint_dependence(found.sample.standard_draws, found.sample.bounds)),
     VerdictTest("invariance", 0.4, lambda found: _p_of(found.invariance), uses_score=False),
     VerdictTest("critic", 0.2, lambda found: critic_p_value(found.sample) if found.needs_critic else None),
     VerdictTest("modes", 0.2, lambda found: _p_of(found.modes[0]), uses_score=False),

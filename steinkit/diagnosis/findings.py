@@ -372,7 +372,7 @@ def _shape(z: float, direction: Floats, source: str, evidence: Evidence) -> Find
 
     A finding along a single coordinate includes the misplaced mass.
     """
-    units, bounds, draws = evidence.sample.own_units, evidence.sample.bounds, evidence.standardised
+    units, bounds, draws = evidence.sample.own_units, evidence.sample.bounds, evidence.sample.standard_draws
     involved = np.flatnonzero(direction)
     if len(involved) > 1:
         named = tuple(units.names[j] for j in loaded(direction[None]))

@@ -164,7 +164,7 @@ def verdict(
     cautions, evidence = prepared.standard.cautions, Evidence(prepared, rng)
     tests, has_edge = evidence.tests(), evidence.has_edge
     moments, invariance, (modes, no_modes) = evidence.moments, evidence.invariance, evidence.modes
-    laid_out, standardised, effective = prepared.draws, evidence.standardised, evidence.effective_draws
+    laid_out, standardised, effective = prepared.draws, prepared.standard_draws, evidence.effective_draws
     enough = effective >= FEW_EFFECTIVE
     is_rejected = enough and combined(tests, analyses) <= level
     findings: tuple[Finding, ...] = ()
@@ -299,7 +299,6 @@ def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEsti
             left_out=left_out,
             method="regression" if rng is None or is_slow else "auto",
             rng=rng,
-            slowest=evidence.standardised.of_slowest_change,
             drift=None if invariance is None else invariance.drift,
             unusable=_EDGE if evidence.has_edge else "",
         )

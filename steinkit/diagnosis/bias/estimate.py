@@ -139,7 +139,6 @@ def bias_of(
     left_out: tuple[str, ...] = (),
     method: str = "regression",
     rng: Seed = 0,
-    slowest: float | None = None,
     drift: Drift | None = None,
     unusable: str = "",
 ) -> BiasEstimate:
@@ -152,8 +151,6 @@ def bias_of(
         See `estimate_bias`. The functions must vary over the draws.
     left_out : tuple of str
         Notes on functions that are constant over the draws.
-    slowest : float, optional
-        Value of `Draws.of_slowest_change` for the draws in standard units, if available.
     drift : Drift, optional
         Drift of these draws under an exact Markov kernel. Reliable estimates must agree with it. If no drift is given,
         the method "auto" measures the drift if the target has a log density.
@@ -165,7 +162,8 @@ def bias_of(
     with one_thread_in_libraries():
         require_time("estimating biases")
         quantities = Quantities.of(prepared, functions)
-        found, (hidden, is_multimodal) = quantities.by_regression(), quantities.hidden_shares(slowest)
+        found, slowest = quantities.by_regression(), prepared.standard_draws.of_slowest_change
+        hidden, is_multimodal = quantities.hidden_shares(slowest)
         hidden = unusable or hidden
         tilted, dependence = quantities.entropy_weights(), quantities.hidden_dependence()
         run = None

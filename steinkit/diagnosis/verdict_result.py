@@ -500,11 +500,10 @@ class Verdict(Result):
             "divergent", "bfmi", "tree_depth", "pareto_k", "draws", "effective_draws", "enough_draws", "burn_in",
             "matters", "p_matters", "findings", "bias", "modes", "not_tested", "score_noise", "hiding", "sentence",
         )  # fmt: skip
-        of_chains = self.diagnostics
         found = {
             **{"p": self.p} | {f"p_{test}": self.p_of(test) for test in _TITLES},
             **{name: getattr(self, name) for name in before},
-            **{"r_hat": of_chains.max_r_hat, "tail_ess": of_chains.min_tail_ess, "mixed": self.mixed},
+            **{"r_hat": self.diagnostics.max_r_hat, "tail_ess": self.diagnostics.min_tail_ess, "mixed": self.mixed},
             **{name: getattr(self, name) for name in after},
         }
         return {name: in_json(each) for name, each in found.items()}

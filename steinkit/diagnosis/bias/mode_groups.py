@@ -175,8 +175,8 @@ def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
     """
     valley = deepest_valley(operand, _CLEAR)
     if valley is not None:
-        return np.asarray(operand.points @ valley.direction > valley.position)
-    projected = directions_of(operand) @ operand.points.T
+        return np.asarray(operand.draws.points @ valley.direction > valley.position)
+    projected = directions_of(operand) @ operand.draws.points.T
     ordered = np.sort(projected, axis=1)
     ends = np.arange(_FEWEST_DRAWS, ordered.shape[1] - _FEWEST_DRAWS + 1)  # upper ends of gaps
     low, high = ordered[:, ends - 1], ordered[:, ends]

@@ -119,7 +119,7 @@ class Quantities:
         Returns None if there are too few draws.
         """
         operand = self.operand
-        rows, sets = np.arange(len(operand.points)), operand.joint_sets()
+        rows, sets = np.arange(len(operand.draws.points)), operand.joint_sets()
         if not sets:
             return None
         kind = sets[-1] if len(rows) * operand.width(sets[-1]) ** 2 < _WORK else sets[0]

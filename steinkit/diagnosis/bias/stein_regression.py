@@ -117,14 +117,13 @@ class Operand:
     draws : Draws
         Draws in standard units, with their chains and weights.
     units : Units
-    points, drift : ndarray, shape (n, d)
+    drift : ndarray, shape (n, d)
     diffusion : ndarray, shape (n, d), or None
         Diffusion of the operator, or None on an unbounded support, where the diffusion is 1.
     """
 
     draws: Draws
     units: Units
-    points: Floats
     drift: Floats
     diffusion: Floats | None
 
@@ -132,24 +131,23 @@ class Operand:
     def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
         """Convert raw draws to standard units (by default, their standard deviations)."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
-        points, drift, diffusion = standardised(draws, units, bounds)
+        _, drift, diffusion = standardised(draws, units, bounds)
         return cls(
             draws.in_units(units),
             units,
-            np.ascontiguousarray(points.T),
             np.ascontiguousarray(drift.T),
             None if diffusion is None else np.ascontiguousarray(diffusion.T),
         )
 
     def joint_sets(self) -> list[FeatureSet]:
         """Return the feature sets, except "chosen", that are feasible for these draws."""
-        n, dim = self.points.shape
+        n, dim = self.draws.points.shape
         widths = {kind: width_of(kind, dim) for kind in _JOINT}
         return [k for k, (draws, work) in _JOINT.items() if draws * widths[k] < n and n * widths[k] ** 2 < work]
 
     def chosen_fields(self) -> int:
         """Return the number of quadratic fields to choose, or 0 to use all or none."""
-        n, dim = self.points.shape
+        n, dim = self.draws.points.shape
         if "quadratic" in self.joint_sets():
             return 0
         affine, quadratic = width_of("affine", dim), width_of("quadratic", dim)
@@ -163,7 +161,7 @@ class Operand:
 
     def width(self, kind: FeatureSet) -> int:
         """Return the number of features in a set."""
-        dim = self.points.shape[1]
+        dim = self.draws.points.shape[1]
         return width_of("affine", dim) + self.chosen_fields() if kind == "chosen" else width_of(kind, dim)
 
     def blocks(self, rows: Integers, width: int) -> Iterator[Integers]:
@@ -200,11 +198,9 @@ class Frame:
     @classmethod
     def of(cls, operand: Operand, rows: Integers | slice) -> Frame:
         """Estimate the center and the covariance with Ledoit-Wolf shrinkage."""
-        shares = operand.draws.shares[rows]
-        shares = shares / shares.sum()
-        points = operand.points[rows]
-        centre = shares @ points
-        deviations = points - centre
+        draws = operand.draws.only(rows)
+        shares, centre = draws.shares, draws.shares @ draws.points
+        deviations = draws.points - centre
         covariance = (deviations * shares[:, None]).T @ deviations
         dim = len(centre)
         level = np.trace(covariance) / dim
@@ -221,7 +217,7 @@ class Frame:
 
         The features of the sets in `DEGREE` are ordered by coordinate.
         """
-        c, u = operand.points[rows] - self.centre, operand.drift[rows] @ self.covariance
+        c, u = operand.draws.points[rows] - self.centre, operand.drift[rows] @ self.covariance
         a = np.broadcast_to(np.ones(1) if operand.diffusion is None else operand.diffusion[rows], c.shape)
         if kind in DEGREE:
             found = np.empty((*c.shape, DEGREE[kind]))
@@ -340,7 +336,7 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
 
     The residuals come from a regression on the affine fields.
     """
-    fields = quadratic_fields(operand.points.shape[1])
+    fields = quadratic_fields(operand.draws.points.shape[1])
     rows = learn[:: -(-len(learn) // _CHOOSE_ON)]
     features = frame.features(operand, rows, "quadratic")
     shares = operand.draws.shares[rows] / operand.draws.shares[rows].sum()
@@ -400,7 +396,7 @@ def _explained_by_own(
 
     Each coordinate and its square are regressed on the features of this coordinate.
     """
-    frame, dim, size = Frame.of(operand, learn), operand.points.shape[1], DEGREE[kind]
+    frame, dim, size = Frame.of(operand, learn), operand.draws.points.shape[1], DEGREE[kind]
 
     def features(rows: Integers) -> Floats:
         return frame.features(operand, rows, kind).reshape(len(rows), dim, size).transpose(1, 0, 2)
@@ -430,7 +426,7 @@ def chi_square(operand: Operand) -> float:
     The largest bound among these sets is returned. Features of degree four detect draws that have the means and
     standard deviations of the target but a different shape.
     """
-    n, dim = operand.points.shape
+    n, dim = operand.draws.points.shape
     joint = operand.joint_sets()
     fields = [kind for kind in joint if kind in ("affine", "quadratic") and 8 * width_of(kind, dim) < n]
     sets: list[FeatureSet] = ["diagonal", *(fields or (kind for kind in joint if kind == "pairs"))]
@@ -446,7 +442,7 @@ def _product_of_means(operand: Operand, halves: Sequence[Integers], frames: Sequ
 
     The inverse covariance of each half is used as the metric, and the two results are averaged.
     """
-    width = width_of(kind, operand.points.shape[1])
+    width = width_of(kind, operand.draws.points.shape[1])
     parts = [
         operand.covariances(half, width, partial(frame.features, operand, kind=kind))
         for half, frame in zip(halves, frames, strict=True)
@@ -563,8 +559,8 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     Estimates
         Estimates for the d coordinates, followed by the k functions.
     """
-    n, dim = operand.points.shape
-    quantities = np.hstack([operand.points, functions])
+    n, dim = operand.draws.points.shape
+    quantities = np.hstack([operand.draws.points, functions])
     m, sets = quantities.shape[1], operand.sets
     shares, shape = operand.draws.shares, (len(sets), m)
     means, sds, explained = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape)

@@ -67,28 +67,26 @@ def deepest_valley(operand: Operand, clear: float = _CLEAR) -> Valley | None:
     clear : float
         Smallest depth that is considered significant, in standard errors.
     """
-    n = len(operand.points)
+    n = len(operand.draws.points)
     if n < 2 * _FEWEST:
         return None
     directions = directions_of(operand)
-    rows = np.arange(0, n, -(-n // _MOST_DRAWS))
-    points, scores, shares = operand.points[rows], operand.draws.scores[rows], operand.draws.shares[rows]
-    shares = shares / shares.sum()
-    projected = points @ directions.T
+    draws = operand.draws.only(slice(None, None, -(-n // _MOST_DRAWS)))
+    projected = draws.points @ directions.T
     found = (
-        _valley_along(projected[:, k], scores @ directions[k], shares, directions[k], clear)
-        for k in _least_normal(projected, shares)
+        _valley_along(projected[:, k], draws.scores @ directions[k], draws.shares, directions[k], clear)
+        for k in _least_normal(projected, draws.shares)
     )
     return max((each for each in found if each is not None), key=lambda each: each.depth, default=None)
 
 
 def directions_of(operand: Operand) -> Floats:
     """Return coordinate axes, principal axes and the line between two clusters."""
-    dim = operand.points.shape[1]
+    dim = operand.draws.points.shape[1]
     if dim == 1 or operand.diffusion is not None:
         return np.eye(dim)
     shares = operand.draws.shares
-    deviations = operand.points - shares @ operand.points
+    deviations = operand.draws.points - shares @ operand.draws.points
     axes = np.linalg.eigh((deviations * shares[:, None]).T @ deviations)[1].T
     return np.vstack([np.eye(dim), axes, _between_clusters(deviations, shares, axes[-1])])
 

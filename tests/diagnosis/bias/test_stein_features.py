@@ -19,7 +19,7 @@ TARGETS = {  # density, score, bounds, limits of integration
 
 
 def features(frame, of, kind):
-    return frame.features(of, np.arange(len(of.points)), kind)
+    return frame.features(of, np.arange(len(of.draws.points)), kind)
 
 
 def nodes(name, size):

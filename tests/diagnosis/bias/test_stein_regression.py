@@ -18,14 +18,14 @@ def test_pairs_are_exact_for_a_normal_target():
     mean, covariance = np.array([2.0, -1.0]), root @ root.T
     points = rng.gamma(2.0, size=(400, 2))  # from another distribution
     of = operand(points, -(points - mean) @ np.linalg.inv(covariance))
-    left = cross_fitted(of, of.points, "pairs")
+    left = cross_fitted(of, of.draws.points, "pairs")
     scale = points.std(axis=0)
     expected = (mean - points.mean(axis=0)) / scale
     assert left[:, :2].mean(axis=0) == pytest.approx(expected, abs=1e-3)
     assert left[:, 2:].mean(axis=0) == pytest.approx(expected**2 + np.diag(covariance) / scale**2, abs=1e-3)
     assert left.std(axis=0).max() < 0.02
     shifted = operand(points, 0.3 - (points - mean) @ np.linalg.inv(covariance))  # another target
-    assert np.abs(cross_fitted(shifted, shifted.points, "pairs").mean(axis=0)[:2] - expected).min() > 0.05
+    assert np.abs(cross_fitted(shifted, shifted.draws.points, "pairs").mean(axis=0)[:2] - expected).min() > 0.05
 
 
 @pytest.mark.parametrize("kind", ["own2", "own4"])
@@ -34,7 +34,7 @@ def test_weights_act_as_repeated_draws(kind):
     times, one = np.tile([1, 2, 3, 2, 1, 3], N // 6), slice(0, 1)
     of = operand(POINTS[:, one], SCORES[:, one], weights=times)
     repeated = operand(np.repeat(POINTS[:, one], times, axis=0), np.repeat(SCORES[:, one], times, axis=0))
-    a, b = (cross_fitted(each, each.points, kind) for each in (of, repeated))
+    a, b = (cross_fitted(each, each.draws.points, kind) for each in (of, repeated))
     assert np.repeat(a, times, axis=0) == pytest.approx(b, abs=1e-7)
     unweighted = operand(POINTS[:, one], SCORES[:, one])
-    assert np.abs(cross_fitted(unweighted, unweighted.points, kind) - a).max() > 0.01
+    assert np.abs(cross_fitted(unweighted, unweighted.draws.points, kind) - a).max() > 0.01

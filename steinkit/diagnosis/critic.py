@@ -23,7 +23,7 @@ autocorrelation times because either time may be an underestimate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
@@ -77,10 +77,10 @@ def critic_p_value(sample: ScoredSample) -> float | None:
         spread = np.ones_like(points) if spread is None else spread
         for fitted, tested in (draws.halves, draws.halves[::-1]):
             require_time("fitting the critic")
-            fields = _Fields.of(points, drift, spread, fitted)
-            rows, weights = _critic(fields.values(pairs, fitted), max(1, n // _DRAWS_PER_FIELD))
+            fields = _fields(points, drift, spread, fitted)
+            rows, weights = _critic(fields(pairs, fitted), max(1, n // _DRAWS_PER_FIELD))
             kinds, positions = np.unique(rows // dim, return_inverse=True)
-            critic = weights @ fields.values(pairs[kinds], tested)[positions * dim + rows % dim]
+            critic = weights @ fields(pairs[kinds], tested)[positions * dim + rows % dim]
             sd = float(critic.std(ddof=1))
             if not sd > 0.0:
                 return None
@@ -90,35 +90,30 @@ def critic_p_value(sample: ScoredSample) -> float | None:
     return tail_probability(math.sqrt(independent) * float(np.mean(effects)), independent)
 
 
-@dataclass(frozen=True, eq=False)
-class _Fields:
-    """Factors of the fields, with coordinates along the first axis."""
+def _fields(points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> Callable[[Integers, Integers], Floats]:
+    """Return a function that evaluates the fields at draws.
 
-    factors: Floats  # centered coordinates and the constant 1
-    plain: Floats  # values for p = 1
-    damped: Floats  # diffusion times m
-    covariance: Floats
+    The center and the covariance of the fields are those of the `fitted` draws. For the factors p in `pairs` and the
+    draws in `rows`, the function returns T f with shape (pairs * d, rows).
+    """
+    dim, n = points.shape
+    covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
+    centered = points - np.median(points[:, fitted], axis=1)[:, None]
+    pull = np.linalg.solve(covariance, centered)
+    damping = 1.0 / (1.0 + np.einsum("kn,kn->n", centered, pull) / (3.0 * dim))
+    constant = covariance @ (damping * drift - 2.0 / (3.0 * dim) * damping**2 * spread * pull)  # T f for p = 1
+    coordinates = np.concatenate([centered, np.ones((1, n))])
 
-    @classmethod
-    def of(cls, points: Floats, drift: Floats, spread: Floats, fitted: Integers) -> _Fields:
-        """Compute the factors from the center and covariance of the `fitted` draws."""
-        dim, n = points.shape
-        covariance = np.atleast_2d(np.cov(points[:, fitted])) + _LEAST * np.eye(dim)
-        centered = points - np.median(points[:, fitted], axis=1)[:, None]
-        pull = np.linalg.solve(covariance, centered)
-        damping = 1.0 / (1.0 + np.einsum("kn,kn->n", centered, pull) / (3.0 * dim))
-        plain = covariance @ (damping * drift - 2.0 / (3.0 * dim) * damping**2 * spread * pull)
-        return cls(np.concatenate([centered, np.ones((1, n))]), plain, damping * spread, covariance)
-
-    def values(self, pairs: Integers, rows: Integers) -> Floats:
-        """Return T f, with shape (pairs * d, rows), for the factors p in `pairs`."""
-        factors, plain, dim = self.factors[:, rows], self.plain[:, rows], len(self.plain)
+    def values(pairs: Integers, rows: Integers) -> Floats:
+        factors, plain = coordinates[:, rows], constant[:, rows]
         slopes = np.zeros((dim + 1, dim, len(rows)))
-        np.multiply(self.damped[:, None, rows], self.covariance[:, :, None], out=slopes[:dim])
+        np.multiply((damping * spread)[:, None, rows], covariance[:, :, None], out=slopes[:dim])
         found = np.empty((len(pairs), dim, len(rows)))
-        for values, (i, j) in zip(found, pairs, strict=True):
-            values[:] = factors[i] * (factors[j] * plain + slopes[j]) + factors[j] * slopes[i]
+        for field, (i, j) in zip(found, pairs, strict=True):
+            field[:] = factors[i] * (factors[j] * plain + slopes[j]) + factors[j] * slopes[i]
         return found.reshape(-1, len(rows))
+
+    return values
 
 
 def _critic(values: Floats, most: int) -> tuple[Integers, Floats]:

@@ -163,21 +163,19 @@ class ChainDiagnostics(Measurement):
     @cached_property
     def r_hat(self) -> Floats:
         """Ratio of the spread of all draws to the spread within half chains."""
-        if self.n_chains == 1:
-            return np.full(len(self.names), np.nan)
-        return self._of_coordinates(rank_r_hat)
+        return self._of_coordinates(rank_r_hat, is_defined=self.n_chains > 1)
 
     @cached_property
     def mcse_mean(self) -> Floats:
         """Standard error of the mean, or NaN if the weights are unequal."""
-        if self.weighted:
-            return np.full(len(self.names), np.nan)
-        return self._of_coordinates(error_of_mean, in_units=True)
+        return self._of_coordinates(error_of_mean, in_units=True, is_defined=not self.weighted)
 
-    def _of_coordinates(self, statistic: Callable[[Floats], Floats], in_units: bool = False) -> Floats:
+    def _of_coordinates(
+        self, statistic: Callable[[Floats], Floats], *, in_units: bool = False, is_defined: bool = True
+    ) -> Floats:
         """Return a statistic of each parameter, in original units if `in_units` is true."""
         found, (n_chains, n_draws, _) = np.full(len(self.names), np.nan), self.common.shape
-        if n_draws < _FEWEST:
+        if n_draws < _FEWEST or not is_defined:
             return found
         width = max(1, _AT_ONCE // (n_chains * n_draws))
         for first in range(0, len(found), width):
@@ -494,7 +492,7 @@ def touched_by_divergences(points: Floats, divergent: NDArray[np.bool_]) -> NDAr
     """
     n, dim = points.shape
     k = int(divergent.sum())
-    if not k or min(k, n - k) < _FEWEST_DIVERGENT:
+    if min(k, n - k) < _FEWEST_DIVERGENT:
         return np.full(dim, k > 0)
     from scipy.special import ndtri
 

@@ -245,17 +245,16 @@ def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: b
     If any coordinate is masked, all functions are masked as well. If `moving` is true, every significant drift counts
     as a contradiction.
     """
-    contradicted = np.zeros(len(found.mean), dtype=bool)
-    if drift is not None:
-        dim = draws.points.shape[1]
-        centre, scale = location_and_scale(draws.points, draws.shares)
-        mean, sd, *margins = (each[:dim] for each in (found.mean, found.sd, found.mean_error, found.log_sd_error))
-        margin, sd_margin = (_MARGINS * each for each in margins)
-        contradicted[:dim] = drift.contradicts((centre - mean) / sd, margin, np.log(scale / sd), sd_margin)
-        if moving:
-            contradicted[:dim] |= drift.contradicts(np.zeros(dim), margin, np.zeros(dim), sd_margin)
-        contradicted[dim:] = contradicted[:dim].any()
-    return contradicted
+    if drift is None:
+        return np.zeros(len(found.mean), dtype=bool)
+    centre, scale = location_and_scale(draws.points, draws.shares)
+    none = np.zeros(len(centre))
+    mean, sd, *margins = (each[: len(none)] for each in (found.mean, found.sd, found.mean_error, found.log_sd_error))
+    margin, sd_margin = (_MARGINS * each for each in margins)
+    contradicted = drift.contradicts((centre - mean) / sd, margin, np.log(scale / sd), sd_margin)
+    if moving:
+        contradicted |= drift.contradicts(none, margin, none, sd_margin)
+    return np.append(contradicted, np.full(len(found.mean) - len(none), contradicted.any()))
 
 
 def _start(quantities: Quantities, target: Target | None, rng: Seed) -> ExactRun:

@@ -398,7 +398,7 @@ class _Functions:
     centre, scale : ndarray, shape (d,)
     level, spread : float
         Median and scale of the log density. If `spread` is 0, the log density is not used.
-    first, second : ndarray of int
+    pairs : ndarray of int, shape (2, number of pairs)
         Pairs of coordinates.
     correlation : ndarray
         Correlations of these pairs.
@@ -408,8 +408,7 @@ class _Functions:
     scale: Floats
     level: float
     spread: float
-    first: Integers
-    second: Integers
+    pairs: Integers
     correlation: Floats
 
     @classmethod
@@ -417,37 +416,35 @@ class _Functions:
         """Estimate the center and the scale from quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
         middle, scale = exact_moves.robust_units(points, shares)
-        first, second = np.triu_indices(points.shape[1], 1)
-        if len(first) > _MOST_PAIRS:
-            some = np.linspace(0, len(first) - 1, _MOST_PAIRS).astype(np.int64)
-            first, second = first[some], second[some]
+        pairs = np.stack(np.triu_indices(points.shape[1], 1))
+        if pairs.shape[1] > _MOST_PAIRS:
+            pairs = pairs[:, np.linspace(0, pairs.shape[1] - 1, _MOST_PAIRS).astype(np.int64)]
         c = np.clip((points - middle) / scale, -_CLIP, _CLIP)
         c -= shares @ c
-        correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in zip(first, second, strict=True)])
+        correlation = np.array([shares @ (c[:, i] * c[:, j]) for i, j in pairs.T])
         below, level, above = (float(each) for each in exact_moves.quantiles(heights[:, None], shares)[:, 0])
-        return cls(middle, scale, level, has_heights * 0.5 * (above - below), first, second, correlation)
+        return cls(middle, scale, level, has_heights * 0.5 * (above - below), pairs, correlation)
 
     def __call__(self, state: State) -> Floats:
         """Evaluate the functions and return an array of shape (k, n)."""
         z = np.ascontiguousarray(((state.points - self.centre) / self.scale).T)
         c = np.clip(z, -_CLIP, _CLIP)
-        parts = [c, c * c, z < -1.0, z > 1.0, c[self.first] * c[self.second]]
+        parts = [c, c * c, z < -1.0, z > 1.0, c[self.pairs[0]] * c[self.pairs[1]]]
         if self.spread > 0.0:
             parts.append(np.clip((state.log_density - self.level) / self.spread, -_HEIGHTS, _HEIGHTS)[None])
         return np.vstack(parts)
 
     def finding(self, k: int, z: float, names: Sequence[str]) -> Finding:
         """Return the finding for the k-th function, with z > 0 if its mean increased."""
-        dim, pairs = len(self.centre), len(self.first)
+        dim = len(self.centre)
         block, j = divmod(k, dim)
         kind = Kind.SHAPE
         named: tuple[str, ...] = (names[j],)
-        if k >= 4 * dim + pairs:
+        if k >= 4 * dim + len(self.correlation):
             kind, named, direction = Kind.SCALE, tuple(names), "too wide" if z > 0.0 else "too narrow"
         elif k >= 4 * dim:
-            pair = k - 4 * dim
-            kind, named = Kind.DEPENDENCE, (names[self.first[pair]], names[self.second[pair]])
-            direction = f"correlation too {'weak' if z * self.correlation[pair] > 0.0 else 'strong'}"
+            kind, named = Kind.DEPENDENCE, tuple(names[i] for i in self.pairs[:, k - 4 * dim])
+            direction = f"correlation too {'weak' if z * self.correlation[k - 4 * dim] > 0.0 else 'strong'}"
         elif block >= 2:
             side, offset = (("below", -1.0), ("above", 1.0))[block - 2]
             threshold = compact(self.centre[j] + offset * self.scale[j])

@@ -156,11 +156,9 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
     while pending:
         require_time("identifying modes")
         rows = pending.pop()
-        whole = len(rows) < 2 * _FEWEST_DRAWS or len(pending) + len(found) + 2 > _MOST_MODES
-        beyond = None
-        if not whole and np.ptp(draws.points[rows], axis=0).all():
-            with np.errstate(over="ignore", invalid="ignore"):  # scores near a bound may overflow
-                beyond = _beyond(Operand.of(draws.only(rows), bounds))
+        may_split = len(rows) >= 2 * _FEWEST_DRAWS and len(pending) + len(found) + 2 <= _MOST_MODES
+        varies = np.ptp(draws.points[rows], axis=0).all()
+        beyond = _beyond(draws.only(rows), bounds) if may_split and varies else None
         if beyond is None:
             found.append(rows)
         else:
@@ -168,11 +166,13 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
     return found
 
 
-def _beyond(operand: Operand) -> NDArray[np.bool_] | None:
+@np.errstate(over="ignore", invalid="ignore")  # scores near a bound may overflow
+def _beyond(draws: Draws, bounds: Floats | None) -> NDArray[np.bool_] | None:
     """Return a mask of the draws beyond the deepest valley or the widest gap.
 
     Return None if there is neither a valley nor a gap.
     """
+    operand = Operand.of(draws, bounds)
     valley = deepest_valley(operand, _CLEAR)
     if valley is not None:
         return np.asarray(operand.draws.points @ valley.direction > valley.position)

@@ -28,6 +28,7 @@ taken into account.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -228,18 +229,17 @@ class Draws:
         """Kish's effective sample size, which does not account for autocorrelation."""
         return 1.0 / float(self.shares @ self.shares) if self.is_weighted else float(len(self.shares))
 
-    def warnings(self, n_effective: float) -> tuple[str, ...]:
-        """Return the warnings for a test with this number of effective draws."""
-        found = tuple[str, ...](map(Caution, self.disorder))
+    def warnings(self, n_effective: float) -> Iterator[str]:
+        """Yield the warnings for a test with this number of effective draws."""
+        yield from map(Caution, self.disorder)
         if self.is_weighted and self.is_ordered:
-            found += ("the weighted draws are treated as an autocorrelated chain in the given order",)
+            yield "the weighted draws are treated as an autocorrelated chain in the given order"
         coarse = np.flatnonzero(self.is_coarse)
         if len(coarse):
             units = listed([f"{self.names[j]} to {self.rounding[j]:.3g}" for j in coarse])
-            found += (Caution(f"the values are rounded ({units}) and have at most two significant digits"),)
+            yield Caution(f"the values are rounded ({units}) and have at most two significant digits")
         if n_effective < FEW_EFFECTIVE:
-            found += (Caution(f"the test requires at least 100 effective draws; got {math.floor(n_effective)}"),)
-        return found
+            yield Caution(f"the test requires at least 100 effective draws; got {math.floor(n_effective)}")
 
 
 def _slices(chain: Integers) -> tuple[slice, ...]:

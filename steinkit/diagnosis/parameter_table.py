@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -95,18 +95,17 @@ class ParameterTable:
         values = {key: float(self.columns[key][self.names.index(name)]) for key in columns}
         return ["-" if np.isnan(value) else f"{value:{columns[key][1]}}" for key, value in values.items()]
 
-    def _trajectories(self) -> list[str]:
-        """Return sentences about divergences, tree depth and energy, where recorded."""
-        sample, sentences = self.diagnostics.sample, []
+    def _trajectories(self) -> Iterator[str]:
+        """Yield sentences about divergences, tree depth and energy, where recorded."""
+        sample = self.diagnostics.sample
         if sample.divergent is not None:
-            sentences.append(f"{count(int(sample.divergent.sum()), 'divergent transition')}.")
+            yield f"{count(int(sample.divergent.sum()), 'divergent transition')}."
         if sample.tree_depth is not None:
             deepest = int(sample.tree_depth.max())
             share = (sample.tree_depth == deepest).mean()
-            sentences.append(f"The largest tree depth is {deepest}, in {share:.0%} of the transitions.")
+            yield f"The largest tree depth is {deepest}, in {share:.0%} of the transitions."
         if (bfmi := smallest_bfmi(sample)) is not None:
-            sentences.append(f"The smallest E-BFMI is {compact(bfmi, 2)} (should be at least {LOW_BFMI}).")
-        return sentences
+            yield f"The smallest E-BFMI is {compact(bfmi, 2)} (should be at least {LOW_BFMI})."
 
     def rows(self) -> list[dict[str, object]]:
         """Return one JSON document per row, with null for unknown values."""

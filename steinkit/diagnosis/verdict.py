@@ -23,6 +23,7 @@ number of tests.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -233,8 +234,8 @@ def verdict(
     )
 
 
-def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
-    """Return a hint if the rejected draws, unlike the target, may be constrained.
+def _constrained(prepared: ScoredSample) -> Iterator[str]:
+    """Yield a hint if the rejected draws, unlike the target, may be constrained.
 
     The hint lists the parameters for which all draws are positive, although normal distributions with the same means
     and standard deviations would yield negative draws.
@@ -246,13 +247,12 @@ def _constrained(prepared: ScoredSample) -> tuple[str, ...]:
     expected = len(sample.points) * ndtr(-means / prepared.own_units.scale)
     is_suspicious = (sample.points.min(axis=0) > 0.0) & (expected > 1.0)
     names = np.array(sample.names)[is_suspicious].tolist()
-    if not names:
-        return ()
-    which = "column" if len(names) == 1 else "columns"
-    return (
-        f"all values of {which} {listed(names)} are positive, but the target has no bounds. If the "
-        "draws are constrained, pass unconstrained draws, or state the support with bounds= (--bounds)",
-    )
+    if names:
+        yield (
+            f"all values of {'column' if len(names) == 1 else 'columns'} {listed(names)} are positive, but the target "
+            "has no bounds. If the draws are constrained, pass unconstrained draws, or state the support with bounds= "
+            "(--bounds)"
+        )
 
 
 def require_sensible(level: float, matters: float | None, analyses: int) -> None:
@@ -307,16 +307,16 @@ def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEsti
     return found, () if found.reliable.all() or not is_slow else (_NO_RUN,)
 
 
-def _invariance_notes(test: InvarianceTest | None) -> tuple[str, ...]:
-    """Return warnings about an omitted test, unused draws and a support edge."""
+def _invariance_notes(test: InvarianceTest | None) -> Iterator[str]:
+    """Yield warnings about an omitted test, unused draws and a support edge."""
     if test is None:
-        return ()
-    reason = f"invariance was not tested: {test.reason}"
-    if not test.has_edge:
-        return (*(() if test.p is not None else (reason,)), *test.warnings)
-    rests = "the verdict uses only the invariance test"
-    edge = Caution(
-        f"the support ends near the draws without a bound ({test.edge:.0%} of small moves leave it): {_EDGE}; "
-        f"{f'the draws were not tested because {test.reason}' if test.p is None else rests}"
-    )
-    return (*test.warnings, edge)
+        return
+    if test.p is None and not test.has_edge:
+        yield f"invariance was not tested: {test.reason}"
+    yield from test.warnings
+    if test.has_edge:
+        used = "the verdict uses only the invariance test"
+        yield Caution(
+            f"the support ends near the draws without a bound ({test.edge:.0%} of small moves leave it): {_EDGE}; "
+            + (f"the draws were not tested because {test.reason}" if test.p is None else used)
+        )

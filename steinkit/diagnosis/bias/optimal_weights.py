@@ -2,15 +2,22 @@
 
 By default, the discrepancy is the graph Stein discrepancy in one dimension and the sum of slices and moments in higher
 dimensions. With 500 draws in two dimensions, the quantiles are more accurate with slices than with the graph. Let z be
-the draws in standard units, t their scores, and C the covariance matrix of z. The slice of coordinate j is the largest
-mean of
+the draws in standard units and t their scores. The slice of coordinate j is the largest mean of
 
-    phi(z_j) (C t)_j / C_jj + phi'(z_j),
+    phi(z_j) r_j + phi'(z_j),
 
-where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. For a normal target, (C t)_j / C_jj is the score of
-the marginal distribution of z_j. If t_j were used instead, slices of strongly dependent coordinates would be noisy. If
-coordinate k has bounds, C_jk is replaced by 0 for k != j because the vector field must vanish at the bounds. The
-moments are the features used for the entropy weights (`stein_regression`), divided by their mean absolute values.
+where |phi|, |phi'| and the Lipschitz constant of phi' are bounded. The mean is zero under the target for r_j = t_j, but
+given z_j, the score t_j varies, and this noise limits the accuracy of the marginal distribution. The noise is large if
+coordinates are dependent. The Stein operator maps the vector fields phi(z_j) e_k and phi(z_j) z_l e_k, k != j, to
+
+    phi(z_j) t_k    and    phi(z_j) (z_l t_k + [k = l]),
+
+which also have mean zero under the target. Therefore, the residual r_j of the regression of t_j on t_k and on z_l t_k +
+[k = l] can replace t_j. Powers of z_j are included in the regression but not subtracted. For a normal target, r_j is
+the score of the marginal distribution of z_j, and there is no noise. The regression has a ridge penalty, and draws with
+large scores have little weight. With few draws, l = j only. If coordinate k has bounds, its fields are omitted because
+they would have to vanish at the bounds. The moments are the features used for the entropy weights (`stein_regression`),
+divided by their mean absolute values.
 """
 
 from __future__ import annotations
@@ -27,6 +34,8 @@ from steinkit.arguments import number
 from steinkit.chains import tail_quantiles
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.quantities import Quantities, require_sign
+from steinkit.diagnosis.bias.result import LEAST_SIZE
+from steinkit.diagnosis.bias.stein_regression import ridge
 from steinkit.discrepancy.bracket import refuse_wide, relative_width, tolerance_of
 from steinkit.discrepancy.graph.discrepancy import graph_on
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -46,7 +55,9 @@ _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
 _MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
 _FEWEST = 8
+_DRAWS_PER_FIELD, _POWERS = 8, 4  # in the regression of the scores; the powers are 1, z, z^2 and z^3
 _INFEASIBLE = 2  # status of linprog
+_FEW_WEIGHTS = "draws may be missing in some regions, so that weights do not improve estimates; run the sampler longer"
 _MOST_ROWS, _MOST_PLACES = 10, 8
 
 
@@ -286,8 +297,9 @@ def optimal_weights(
     Notes
     -----
     The weights correct the shape of marginal distributions, including quantiles. As a quadrature rule, the weights also
-    reduce the sampling error of exact draws. The effective size is usually about half the number of draws. Weights
-    cannot replace missing draws. The scores do not determine the weights of separate modes. For these, see `repair` and
+    reduce the sampling error of exact draws. The effective size is usually about half the number of draws. If it is
+    less than a fifth of this number, a warning states that the weights may not improve the estimates. Weights cannot
+    replace missing draws. The scores do not determine the weights of separate modes. For these, see `repair` and
     `mode_weights`.
 
     References
@@ -328,13 +340,16 @@ def optimal_weights(
         before = program.bracket(points.weights, width)
         found = interruptible(lambda: program.solve(settings), stop, "computing the weights")
     shares = (found.weights / points.counts)[points.inverse]
+    size, warnings = float(1.0 / (shares @ shares)), standard.raw.notes
+    if size < LEAST_SIZE * n:
+        warnings += (Caution(f"the effective size is only {size:.0f} for {n} draws: {_FEW_WEIGHTS}"),)
     result = OptimalWeights(
         sample=sample.with_columns(weights=shares),
         lower=found.lower,
         upper=found.upper,
         before=0.5 * sum(before),
         discrepancy=kind,
-        effective_size=float(1.0 / (shares @ shares)),
+        effective_size=size,
         max_weight=max_weight,
         test_function=found.h[points.inverse],
         stein_function=found.g[points.inverse],
@@ -342,7 +357,7 @@ def optimal_weights(
         tolerance=width,
         solver=found.solver,
         seconds=time.perf_counter() - began,
-        warnings=standard.raw.notes,
+        warnings=warnings,
     )
     if result.gap <= width:
         return result
@@ -379,11 +394,7 @@ def weights_program(
     if kind == "graph":
         graph, _ = graph_on(z, "spanner", 2.0, settings)
         return WeightsProgram([SteinProgram(z, scores, shares, graph, factors, limits)], none, shares, most)
-    covariance = np.atleast_2d(np.cov(z.T, aweights=shares))
-    if limits is not None:
-        bounded = np.isfinite(limits).any(axis=1)
-        covariance[bounded] *= np.eye(points.dim)[bounded]
-    pulls = scores @ (covariance / np.diag(covariance))
+    pulls = marginal_scores(z, scores, shares, limits)
     programs = []
     for j in range(points.dim):
         u, own = z[:, [j]], None if limits is None else limits[[j]]
@@ -391,6 +402,30 @@ def weights_program(
     features = Quantities.of(inner, {}).stein_features()
     moments = none if features is None else features.T / np.abs(features).mean(axis=0)[:, None]
     return WeightsProgram(programs, moments, shares, most)
+
+
+@np.errstate(over="ignore")  # draws with very large scores have no weight in the regression
+def marginal_scores(z: Floats, scores: Floats, shares: Floats, bounds: Floats | None) -> Floats:
+    """Return the scores without noise from other coordinates."""
+    n, dim = z.shape
+    is_free = np.ones(dim, dtype=bool) if bounds is None else ~np.isfinite(bounds).any(axis=1)
+    covariance = np.atleast_2d(np.cov(z.T, aweights=shares)) * (np.eye(dim) + np.outer(is_free, is_free) > 0.0)
+    roots = np.sqrt(shares / (1.0 + np.einsum("nj,nj->n", scores @ covariance, scores) / dim))[:, None]
+    roots /= np.linalg.norm(roots)
+    found = scores.copy()
+    for j in range(dim):
+        others = np.flatnonzero(is_free & (np.arange(dim) != j))
+        if not len(others):
+            continue
+        factors = np.arange(dim) if _DRAWS_PER_FIELD * len(others) * (dim + 1) <= n else np.array([j])
+        fields = z[:, factors, None] * scores[:, None, others] + np.eye(dim)[np.ix_(factors, others)]
+        features = np.hstack([scores[:, others], fields.reshape(n, -1)])
+        columns = roots * np.column_stack([features, scores[:, j]])
+        smooth = np.linalg.qr(roots * np.vander(z[:, j], _POWERS))[0]
+        columns -= smooth @ (smooth.T @ columns)
+        gram = columns.T @ columns
+        found[:, j] -= features @ ridge(gram[:-1, :-1], gram[:-1, -1:], gram[-1:, -1], n)[:, 0]
+    return found
 
 
 def require_both_sides(standard: ScoredSample, most: Floats) -> None:

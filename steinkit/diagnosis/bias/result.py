@@ -25,7 +25,7 @@ _FINEST = 0.001  # smallest margin of error that is printed
 _MOST_PLACES, _LARGE = 6, 1e6  # limits on the numbers that are printed without an exponent
 _MOST_ROWS = 10  # maximum number of rows in a table
 _NAMED = 3  # maximum number of quantities in a sentence
-_LEAST_SIZE = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
+LEAST_SIZE = 0.2  # smallest effective sample size of useful weights, relative to the number of draws
 _CAPTION = "Biases of means and standard deviations, largest first"
 _TITLE = "bias of means and standard deviations"
 _FEATURES = {
@@ -252,7 +252,7 @@ class BiasEstimate(Measurement):
     @property
     def has_useful_weights(self) -> bool:
         """True if `effective_size` is at least a fifth of the number of draws."""
-        return self.weights is not None and self.effective_size >= _LEAST_SIZE * self.draws
+        return self.weights is not None and self.effective_size >= LEAST_SIZE * self.draws
 
     def is_off_by(self, delta: float) -> bool:
         """Return True if a mean is certainly biased by more than `delta`.

@@ -326,7 +326,7 @@ def _explained_jointly(
     )
     gram, cross, variances = covariance[:width, :width], covariance[:width, width:], np.diag(covariance)[width:]
     kish = operand.draws.shares[learn].sum() ** 2 / (operand.draws.shares[learn] ** 2).sum()
-    coefficients = _ridge(gram, cross, variances, kish)
+    coefficients = ridge(gram, cross, variances, kish)
     for rows in operand.blocks(use, width):
         yield rows, frame.features(operand, rows, kind) @ coefficients
 
@@ -353,7 +353,7 @@ def _with_chosen_fields(operand: Operand, frame: Frame, values: Floats, learn: I
     return replace(frame, chosen=fields[:, best])
 
 
-def _ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
+def ridge(gram: Floats, cross: Floats, variances: Floats, n: float) -> Floats:
     """Return ridge coefficients, with a separate penalty for each function.
 
     The penalty minimizes the generalized cross-validation error.

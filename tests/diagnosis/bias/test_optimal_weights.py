@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import loggamma
+from scipy.stats import loggamma, norm
 
 import steinkit as sk
+from steinkit.diagnosis.bias.optimal_weights import marginal_scores
 
 SHAPE = 3.0
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -33,6 +34,40 @@ def test_weights_reduce_the_error_of_exact_draws():
         found = sk.optimal_weights(x, scores=SHAPE - np.exp(x))
         ratios.append(quantile_error(x, found.weights) / quantile_error(x, np.full(300, 1 / 300)))
     assert np.median(ratios) < 0.6
+
+
+def test_noise_of_dependent_coordinates_is_removed():
+    """The score of x_1 is -x_1 + 3 x_1 e, and that of x_2 is -e. The field x_1 e_2 removes the noise."""
+    rng, ratios = np.random.default_rng(8), []
+    for _ in range(5):
+        x, e = rng.standard_normal((2, 400))
+        draws = np.column_stack([x, 1.5 * x**2 + e])
+        found = sk.optimal_weights(draws, scores=np.column_stack([-x + 3.0 * x * e, -e]))
+        errors = [
+            np.quantile(x, LEVELS, weights=weights, method="inverted_cdf") - norm.ppf(LEVELS)
+            for weights in (found.weights, np.full(400, 1 / 400))
+        ]
+        ratios.append(np.linalg.norm(errors[0]) / np.linalg.norm(errors[1]))
+    assert np.median(ratios) < 0.6
+
+
+def test_marginal_scores_of_normal_draws_are_exact():
+    covariance = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.5], [0.3, 0.5, 1.0]])
+    z = np.random.default_rng(9).standard_normal((60, 3)) @ np.linalg.cholesky(covariance).T
+    shares = np.full(60, 1 / 60)
+    found = marginal_scores(z, -z @ np.linalg.inv(covariance), shares, None)
+    assert found == pytest.approx(-z, abs=1e-4)
+    bounds = np.array([[-np.inf, np.inf], [-9.0, np.inf], [-9.0, 9.0]])
+    scores = -z @ np.linalg.inv(covariance)
+    assert marginal_scores(z, scores, shares, bounds)[:, 0] == pytest.approx(scores[:, 0])
+
+
+def test_small_effective_size_is_reported():
+    x = np.random.default_rng(10).standard_normal((300, 2))
+    x = x[x[:, 0] > -0.3]
+    with pytest.warns(sk.SteinkitWarning, match="draws may be missing"):
+        found = sk.optimal_weights(x, sk.targets.Normal([0.0, 0.0]))
+    assert found.effective_size < 0.2 * len(x)
 
 
 def test_discrepancy_of_the_weighted_draws_lies_in_the_bracket():

@@ -18,7 +18,7 @@ from json_keys import key_tables
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from steinkit.cli import EXIT_CODES, commands
+from steinkit.cli import EXIT_CODES, commands, load_command
 from steinkit.discrepancy.graph.solvers.registry import SOLVERS
 from steinkit.files import FORMATS
 
@@ -47,8 +47,8 @@ def write_sources(app: Sphinx) -> None:
 
 def command_line() -> Iterator[str]:
     """Return a section for each command: its description, its usage, and its options by group."""
-    for name in commands.list_commands(click.Context(commands)):
-        command = commands.get_command(None, name)
+    for name in sorted(commands.list_commands(click.Context(commands))):
+        command = load_command(name)
         assert isinstance(command, cloup.Command)
         context = command.make_context(f"steinkit {name}", [], resilient_parsing=True)
         yield f"## `steinkit {name}`\n"

@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 from steinkit import __version__, errors
 from steinkit.cli import terminal
@@ -54,34 +53,30 @@ _COMMANDS = {
 """Module (``MODULE_commands.py``) and summary of each command."""
 
 
+def load_command(name: str) -> click.Command:
+    """Return a command, importing its module on first use."""
+    module = importlib.import_module(f"{__package__}.{_COMMANDS[name][0]}_commands")
+    found: click.Command = getattr(module, name)
+    return found
+
+
 class CommandGroup(click.Group):
-    """Command group that imports each command's module on first use."""
+    """Command group that lists the names and summaries of commands, and imports only the command that is run."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: click.Command(name, short_help=summary) for name, (_, summary) in _COMMANDS.items()}
 
-    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
-        """Return the command with this name, or None."""
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}_commands")
-        found: click.Command = getattr(module, cmd_name)
-        return found
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in the order of the help text."""
+        return [*self.commands]
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the name of a command or an option."""
-        found = [
-            CompletionItem(name, help=each.short_help)
-            for name, each in self.commands.items()
-            if name.startswith(incomplete)
-        ]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands to the help text."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, each.short_help or "") for name, each in self.commands.items()])
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name, the command and the remaining arguments of a command line."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load_command(name), rest
 
 
 @click.group(
@@ -148,8 +143,7 @@ def _owners_of_option(error: click.ClickException) -> str:
     """Return a sentence that names the commands that accept an unknown option."""
     if not isinstance(error, click.NoSuchOption):
         return ""
-    known = {name: commands.get_command(None, name) for name in _COMMANDS}
-    owners = [name for name, each in known.items() if each and any(error.option_name in p.opts for p in each.params)]
+    owners = [name for name in _COMMANDS if any(error.option_name in each.opts for each in load_command(name).params)]
     return f" This option belongs to steinkit {listed(owners)}." if owners else ""
 
 

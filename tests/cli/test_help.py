@@ -4,7 +4,7 @@ import click
 import cloup
 import pytest
 
-from steinkit.cli import EXIT_CODES, commands
+from steinkit.cli import EXIT_CODES, commands, load_command
 from steinkit.errors import SteinkitError
 
 _NAMES = commands.list_commands(None)
@@ -19,7 +19,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture(params=_NAMES)
 def command(request):
-    return commands.get_command(None, request.param)
+    return load_command(request.param)
 
 
 def _text(lines):

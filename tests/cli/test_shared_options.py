@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.cli import commands
+from steinkit.cli import load_command
 from steinkit.cli.options import flag_of
 from steinkit.cli.request import Request
 from steinkit.measures import all_options, takers_of
@@ -18,7 +18,7 @@ _TAKERS = ("score", "compare", "curve")
 
 
 def _parameters(command):
-    return {parameter.name: parameter for parameter in commands.get_command(None, command).params}
+    return {parameter.name: parameter for parameter in load_command(command).params}
 
 
 @pytest.mark.parametrize("name", [name for name, option in all_options().items() if option.help])
@@ -36,7 +36,7 @@ def test_settings_are_options_of_all_commands(name):
 @pytest.mark.parametrize("command", _TAKERS)
 def test_defaults_are_those_of_the_measures(command, tmp_path):
     file = str(tmp_path / "draws.csv")
-    context = commands.get_command(None, command).make_context(command, [file, "--target", "normal"])
+    context = load_command(command).make_context(command, [file, "--target", "normal"])
     options = {name: value for name, value in context.params.items() if name not in ("file", "files")}
     sample = Sample(points=[[0.0], [1.0]])
     settings = Request((file,), options).task({file: sample}, file).settings

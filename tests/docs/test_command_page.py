@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from steinkit.cli import commands
+from steinkit.cli import commands, load_command
 
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")
@@ -31,7 +31,7 @@ def test_options_are_in_the_groups_of_the_help(sources):
     sections = dict(re.findall(r"^## `steinkit (\S+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
     assert sections.keys() == set(commands.list_commands(click.Context(commands)))
     for name, section in sections.items():
-        command = commands.get_command(None, name)
+        command = load_command(name)
         context = command.make_context(name, [], resilient_parsing=True)
         told = re.findall(r"^(\S.*):$", command.get_help(context), re.M)
         assert re.findall(r"^\*\*(.+)\*\*$", section, re.M) == told, name

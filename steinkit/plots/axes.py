@@ -74,36 +74,16 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any
 
 
 @in_style
-def drawn(draw: Callable[..., Any], width: float, height: float) -> Figure:
-    """Return a figure drawn by ``draw(ax=...)``, with its size in inches.
+def drawn(draw: Callable[..., Any], height: float) -> Figure:
+    """Return a figure drawn by ``draw(ax=...)``, with its height in inches.
 
     The figure is not registered with pyplot.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     draw(ax=figure.add_subplot())
     return figure
-
-
-def strip_below(ax: Any, heights: tuple[float, float]) -> Any:
-    """Split Axes into two rows and return the lower Axes.
-
-    The rows share the horizontal axis.
-
-    Raises
-    ------
-    UsageError
-        If the Axes are not part of a grid.
-    """
-    place = ax.get_subplotspec()
-    if place is None:
-        raise UsageError("`ax` must be created by figure.subplots or add_subplot, because it is split into two panels")
-    grid = place.subgridspec(2, 1, height_ratios=heights)
-    ax.set_subplotspec(grid[0])
-    below = ax.figure.add_subplot(grid[1], sharex=ax)
-    ax.tick_params(labelbottom=False)
-    return below
 
 
 def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:

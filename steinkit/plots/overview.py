@@ -21,7 +21,7 @@ from steinkit.errors import UsageError
 from steinkit.measurement import Measurement
 from steinkit.measures import find_measure
 from steinkit.measures.scores import Scores
-from steinkit.plots.axes import WIDTH, coordinate_bars, drawn, in_style
+from steinkit.plots.axes import coordinate_bars, drawn, in_style
 from steinkit.plots.curves import comparison, curve
 from steinkit.plots.diagnosis import biases, marginals, mode_weights, verdict
 from steinkit.plots.discrepancy import Standard, draws, draws_with_density, stein_function
@@ -237,4 +237,4 @@ def _bars(result: GraphSteinDiscrepancy | SlicedSteinDiscrepancy) -> list[Report
 
 
 def _report_figure(name: str, caption: str, alt: str, draw: Callable[..., Axes | None], height: float) -> ReportFigure:
-    return ReportFigure(name, caption, alt, partial(drawn, draw, WIDTH, height))
+    return ReportFigure(name, caption, alt, partial(drawn, draw, height))

@@ -12,19 +12,7 @@ import numpy as np
 
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
-from steinkit.plots.axes import (
-    DARK,
-    GRAY,
-    WIDTH,
-    Look,
-    axes_or_new,
-    drawn,
-    in_style,
-    legend_below,
-    logarithmic,
-    look,
-    strip_below,
-)
+from steinkit.plots.axes import DARK, GRAY, Look, axes_or_new, drawn, in_style, legend_below, logarithmic, look
 from steinkit.result import ReportFigure
 from steinkit.sweeps.cells import Setting
 from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
@@ -101,7 +89,7 @@ def selection(
     values, names = _positions(choices[measure].rows, parameter)
     other = against if against in choices and against != measure else None
     ax = axes_or_new(ax, (_SIZE[0], _BOTH * _SIZE[1]) if other else _SIZE)
-    lowest = strip_below(ax, (1.0, 1.0)) if other else ax
+    lowest = _strip_below(ax) if other else ax
     picks = [_criterion(ax, choices[measure], parameter, *_FIRST)]
     if other:
         picks.append(_criterion(lowest, choices[other], parameter, *_SECOND))
@@ -186,6 +174,23 @@ def most_varied(settings: Iterable[Setting]) -> list[str]:
         for name, value in setting.items():
             values.setdefault(name, set()).add(repr(value))
     return sorted((name for name in values if len(values[name]) > 1), key=lambda name: -len(values[name]))
+
+
+def _strip_below(ax: Any) -> Any:
+    """Split Axes into two rows that share the horizontal axis, and return the lower Axes.
+
+    Raises
+    ------
+    UsageError
+        If the Axes are not part of a grid.
+    """
+    place = ax.get_subplotspec()
+    if place is None:
+        raise UsageError("`ax` must be created by figure.subplots or add_subplot, because it is split into two panels")
+    upper, lower = place.subgridspec(2, 1)
+    ax.set_subplotspec(upper)
+    ax.tick_params(labelbottom=False)
+    return ax.figure.add_subplot(lower, sharex=ax)
 
 
 def _positions(rows: Sequence[SettingSummary], parameter: str) -> tuple[list[float], list[str]]:
@@ -365,7 +370,7 @@ def _untitled(draw: Callable[..., object], height: float) -> Figure:
         draw(ax=ax)
         ax.set_title("")
 
-    return drawn(onto, WIDTH, height)
+    return drawn(onto, height)
 
 
 def _medians(choice: Choice) -> str:

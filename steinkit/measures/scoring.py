@@ -10,15 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit.errors import (
-    Caution,
-    InputError,
-    SolverError,
-    SteinkitError,
-    SteinkitWarning,
-    UsageError,
-    leave_to_results,
-)
+from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, leave_to_results
 from steinkit.measurement import Measurement
 from steinkit.measures import find_measure, take_measure
 from steinkit.measures.options import Measure
@@ -114,17 +106,6 @@ class ComparedSample:
         return (*taken, *Judgement(self.verdict, self.unjudged).notes)
 
 
-class Scored(NamedTuple):
-    """Samples and their results.
-
-    The results include reference values from exact samples for each measure, and the reasons for any missing values.
-    """
-
-    samples: list[ComparedSample]
-    references: dict[str, tuple[Reference, ...]]
-    missing: list[str]
-
-
 @dataclass(frozen=True)
 class Judging:
     """Options for the computation of verdicts.
@@ -169,7 +150,7 @@ class Judging:
             return Judgement()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SteinkitWarning)  # the verdict repeats them
+                leave_to_results()
                 found = verdict(sample, target, bounds=settings.get("bounds"), rng=rng, **vars(self))
         except SteinkitError as error:
             if isinstance(error, SolverError) and math.isfinite(seconds_left()):
@@ -238,10 +219,11 @@ def score_samples(
     exact: int | LongRun,
     judging: Judging | None,
     rng: Seed,
-) -> Scored:
+) -> tuple[list[ComparedSample], dict[str, tuple[Reference, ...]], list[str]]:
     """Compute the measures and verdicts for several samples.
 
-    Exact samples with the same effective sizes are also measured, as a reference. See `score_sample`.
+    Exact samples with the same effective sizes are also measured, as a reference. See `score_sample`. Return the
+    results, the reference values for each measure, and the reasons for any missing reference values.
 
     Raises
     ------
@@ -299,7 +281,7 @@ def score_samples(
             with shares.one():
                 judgement = judging.judge(compared.sample, target, settings, rng=rng)
             found[k] = replace(compared, verdict=judgement.verdict, unjudged=judgement.unjudged)
-    return Scored(found, references, missing)
+    return found, references, missing
 
 
 def require_sampler(target: Target | None, settings: Settings) -> Target:

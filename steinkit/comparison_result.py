@@ -6,27 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steinkit import __version__
 from steinkit.diagnosis.bias.result import compared_biases
 from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdicts_table
 from steinkit.errors import reservations
 from steinkit.measurement import Measurement, Reference, Term
 from steinkit.measures import find_measure
 from steinkit.measures.options import Measure
+from steinkit.measures.scores import MeasuredResult
 from steinkit.measures.scoring import ComparedSample
-from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
-from steinkit.text import (
-    Table,
-    compact,
-    count,
-    filled,
-    listed,
-    one_line,
-    rounded_outwards,
-    sentence,
-    units_label,
-    units_sentence,
-)
+from steinkit.result import UNVISITED, Origin, Statement, bracket_column, running_text
+from steinkit.text import Table, compact, count, listed, one_line, rounded_outwards, sentence
 
 if TYPE_CHECKING:
     from steinkit.units import Units
@@ -69,7 +58,7 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Result):
+class Comparison(MeasuredResult):
     """Comparison of samples: measures, verdicts and ranking.
 
     Attributes
@@ -147,9 +136,7 @@ class Comparison(Result):
             "ranking": {measure: [list(group) for group in groups] for measure, groups in self.ranking.items()},
             "reference": {measure: [*map(_reference, references)] for measure, references in self.references.items()},
             "units": self.units and self.units.document,
-            "warnings": list(self.warnings),
-            "version": __version__,
-            **(self.origin.to_dict() if self.origin else {}),
+            **self._closing(),
         }
 
     def _entry(self, each: ComparedSample) -> dict[str, object]:
@@ -214,8 +201,13 @@ class Comparison(Result):
         """State the verdicts, the ranking by every measure, failures and limits."""
         verdicts = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         found = [Statement("number", _MAY_BE_USED, f"{name}: {each.sentence}") for name, each in verdicts.items()]
-        found += [Statement("limits", _MAY_BE_USED, text) for text in self._unjudged]
-        found += [Statement("limits", "What was not tested?", self._untested)] if verdicts else []
+        for each in self.samples:
+            if each.unjudged:
+                text = f"{each.name}: {unjudged_sentence(each.unjudged)}"
+                found.append(Statement("limits", _MAY_BE_USED, text))
+        for verdict in [*verdicts.values()][:1]:
+            text = f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
+            found.append(Statement("limits", "What was not tested?", text))
         for measure in map(find_measure, self.measures):
             if self.standings(measure.name):
                 found += [Statement("number", _which(measure), f"{self._first(measure)}."), *self._order(measure)]
@@ -264,9 +256,7 @@ class Comparison(Result):
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List the samples, their units and their provenance."""
-        units = units_label(None if self.units is None else self.units.document)
-        names = ", ".join(each.name for each in self.samples)
-        return ("samples", names), *((("units", units),) if units else ()), *super().facts()
+        return ("samples", ", ".join(each.name for each in self.samples)), *self._unit_facts, *super().facts()
 
     def summary(self, *, everything: bool = False) -> str:
         """Report which samples may be used and how each measure ranks them.
@@ -288,8 +278,7 @@ class Comparison(Result):
             if each is not None and each.rows
         ]
         text = running_text([each for each in self.statements() if each.kind != "number" and each.text != UNVISITED])
-        units = "" if self.units is None else filled(units_sentence(self.units.document))
-        return "\n\n".join(filter(None, [one_line(self.subject), *shown, text, units]))
+        return "\n\n".join(filter(None, [one_line(self.subject), *shown, text, self._units_text]))
 
     @property
     def _verdicts(self) -> Table | None:
@@ -302,17 +291,6 @@ class Comparison(Result):
         judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
         return compared_biases(known, most)
-
-    @property
-    def _unjudged(self) -> list[str]:
-        """Samples without a verdict, and the reason for each of them."""
-        return [f"{each.name}: {unjudged_sentence(each.unjudged)}" for each in self.samples if each.unjudged]
-
-    @property
-    def _untested(self) -> str:
-        """Explanation of the ESS, and a list of aspects that were not tested."""
-        verdict = next(each.verdict for each in self.samples if each.verdict is not None)
-        return f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
 
     def _order(self, measure: Measure) -> list[Statement]:
         """Explain the ranking by a measure."""

@@ -29,28 +29,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit import __version__
 from steinkit.arguments import generator_from, real_numbers, require_mappings, require_type
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.errors import InputError, SolverError, UsageError, about, cautious, reservations
 from steinkit.measures import default_measure, find_measure, require_taken, take_measure
 from steinkit.measures.options import units_of_several
-from steinkit.result import UNVISITED, Origin, Result, Statement, bracket_column, running_text
+from steinkit.measures.scores import MeasuredResult
+from steinkit.result import UNVISITED, Origin, Statement, bracket_column, running_text
 from steinkit.runtime.deadlines import Shares, time_limit
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample, split_chains
 from steinkit.target import Seed, Target
-from steinkit.text import (
-    Table,
-    compact,
-    filled,
-    one_line,
-    rounded_outwards,
-    sentence,
-    units_label,
-    units_sentence,
-    within,
-)
+from steinkit.text import Table, compact, one_line, rounded_outwards, sentence, within
 
 if TYPE_CHECKING:
     from steinkit.units import Units
@@ -84,7 +74,7 @@ class Rate:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Rate, Result):
+class Curve(Rate, MeasuredResult):
     """Values of a measure as a function of the number of draws.
 
     Attributes
@@ -150,10 +140,8 @@ class Curve(Rate, Result):
             "rate": _numbers([self.rate])[0],
             "rate_interval": _numbers(self.rate_interval),
             "tail": np.flatnonzero(self.tail).tolist(),
-            "units": None if self.units is None else self.units.document,
-            "warnings": list(self.warnings),
-            "version": __version__,
-            **(self.origin.to_dict() if self.origin else {}),
+            "units": self.units and self.units.document,
+            **self._closing(),
         }
 
     @property
@@ -206,8 +194,7 @@ class Curve(Rate, Result):
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List the measure, its units and its provenance."""
-        units = units_label(None if self.units is None else self.units.document)
-        return ("measure", find_measure(self.measure).title), *((("units", units),) if units else ()), *super().facts()
+        return ("measure", find_measure(self.measure).title), *self._unit_facts, *super().facts()
 
     def summary(self) -> str:
         """Report the measure at each sample size and its rate of convergence.
@@ -217,13 +204,9 @@ class Curve(Rate, Result):
         str
             The text of ``steinkit curve``.
         """
-        (table,), units = self.tables(), units_sentence(None if self.units is None else self.units.document)
-        blocks = [
-            one_line(self.subject),
-            f"{table.caption}\n{table.text()}",
-            running_text(self.statements()),
-            filled(units),
-        ]
+        (table,) = self.tables()
+        shown = f"{table.caption}\n{table.text()}"
+        blocks = [one_line(self.subject), shown, running_text(self.statements()), self._units_text]
         return "\n\n".join(filter(None, blocks))
 
     @property

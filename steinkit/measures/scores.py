@@ -29,8 +29,39 @@ _CHANCE = (
 )
 
 
+class MeasuredResult(Result):
+    """Result of measures that share units.
+
+    Attributes
+    ----------
+    units : Units or None
+        Common units of the measures, or None if no measure has units.
+    """
+
+    if TYPE_CHECKING:  # a field of some results and a property of others
+
+        @property
+        def units(self) -> Units | None:
+            """Common units of the measures."""
+
+    @property
+    def _unit_facts(self) -> tuple[tuple[str, str], ...]:
+        """Description of the units, if any, as an item of `facts`."""
+        return () if self.units is None else (("units", units_label(self.units.document)),)
+
+    @property
+    def _units_text(self) -> str:
+        """Sentence about the units, or an empty string."""
+        return "" if self.units is None else filled(units_sentence(self.units.document))
+
+    def _closing(self) -> dict[str, Any]:
+        """Return the last items of the JSON document."""
+        origin = {} if self.origin is None else self.origin.to_dict()
+        return {"warnings": list(self.warnings), "version": __version__, **origin}
+
+
 @dataclass(frozen=True, eq=False)
-class Scores(Result):
+class Scores(MeasuredResult):
     """Values of the measures for a sample, and its verdict.
 
     Attributes
@@ -90,9 +121,7 @@ class Scores(Result):
             "results": [each.to_dict() for each in self.measurements],
             "reference": next(iter(references.values()), None),
             "references": references,
-            "warnings": list(self.warnings),
-            "version": __version__,
-            **(self.origin.to_dict() if self.origin else {}),
+            **self._closing(),
         }
 
     def headline(self) -> str:
@@ -127,10 +156,8 @@ class Scores(Result):
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Describe the sample, its units and its origin."""
         distinct = f"{len(self.sample)}, {len(self.sample.distinct())} of them distinct"
-        units = units_label(None if self.units is None else self.units.document)
-        known = [("draws", distinct), ("coordinates", ", ".join(self.sample.names)), ("units", units)]
-        known.append(("SHA-256 of the draws", self.sample.sha256))
-        return (*(each for each in known if each[1]), *super().facts())
+        known = ("draws", distinct), ("coordinates", ", ".join(self.sample.names))
+        return (*known, *self._unit_facts, ("SHA-256 of the draws", self.sample.sha256), *super().facts())
 
     def summary(self, *, everything: bool = False) -> str:
         """Report the verdict and the value of every measure.
@@ -153,7 +180,7 @@ class Scores(Result):
         elif self.verdict is not None and not self.verdict.is_biased:
             blocks.append(filled(_CHANCE))
         if self.units is not None:
-            blocks.append(filled(units_sentence(self.units.document)))
+            blocks.append(self._units_text)
         omitted = set() if everything else {"method"} | ({"limits"} if self.verdict else set())
         for each in self.measurements:
             blocks.append(running_text([text for text in self._statements(each) if text.kind not in omitted]))

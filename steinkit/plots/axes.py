@@ -16,21 +16,18 @@ import io
 import operator
 import textwrap
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from steinkit.errors import UsageError
 from steinkit.measurement import Term
 from steinkit.text import shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 WIDTH = 5.2  # in inches; text remains legible at a width of 390 pixels
 BLUE, RED, GRAY, DARK = "#0072B2", "#D55E00", "0.74", "0.35"
@@ -46,22 +43,11 @@ STYLE: Any = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may contain $
 }
+in_style = matplotlib.rc_context(STYLE)
+"""Decorator of drawing functions that use `STYLE`."""
 _LONG_LABEL = 26  # maximum number of characters per label in a two-column legend
 _LEGEND_DROP = 0.5  # distance below the axis in inches, leaving room for the axis label
 _CROWDED = 20.0  # largest ratio of the axis limits with room for ticks at 1, 2 and 5 times powers of ten
-
-
-def in_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a drawing function to use `STYLE`."""
-
-    @wraps(draw)
-    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
-        import matplotlib
-
-        with matplotlib.rc_context(STYLE):
-            return draw(*args, **kwargs)
-
-    return styled
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] | None = None) -> Any:
@@ -79,8 +65,6 @@ def drawn(draw: Callable[..., Any], height: float) -> Figure:
 
     The figure is not registered with pyplot.
     """
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     draw(ax=figure.add_subplot())
     return figure
@@ -91,8 +75,6 @@ def legend_below(ax: Axes, handles: Sequence[Any] | None = None) -> None:
 
     By default, the legend lists every labeled artist. Repeated labels are listed once.
     """
-    from matplotlib.transforms import ScaledTranslation
-
     if handles is None:
         labeled = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
         handles = [*labeled.values()]
@@ -113,8 +95,6 @@ def logarithmic(ax: Any, which: str) -> None:
 
     Tick labels are plain numbers. Call this function after drawing.
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     for name in which:
         getattr(ax, f"set_{name}scale")("log")
         axis, (low, high) = getattr(ax, f"{name}axis"), getattr(ax, f"get_{name}lim")()
@@ -250,8 +230,6 @@ def svg(figure: Figure) -> bytes:
     >>> svg(Figure())[:5]
     b'<?xml'
     """
-    import matplotlib
-
     for ax in figure.axes:
         for marks in ax.collections:
             if np.shape(marks.get_offsets())[0] > _MANY_MARKS:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
@@ -13,9 +13,6 @@ from steinkit.errors import printable
 from steinkit.measures import find_measure
 from steinkit.plots.axes import BLUE, DARK, GRAY, RED, axes_or_new, in_style, legend_below, logarithmic, wrapped
 from steinkit.text import compact
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _RATE = -0.5  # convergence rate of independent draws
 _GUIDE = "rate of independent draws (-0.5)"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from steinkit.diagnosis.bias.mode_weights import ModeWeights
 from steinkit.diagnosis.bias.optimal_weights import OptimalWeights
@@ -12,10 +12,6 @@ from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.verdict_result import NO_SINGLE_FINDING, Verdict
 from steinkit.plots.axes import BLUE, DARK, GRAY, RED, WIDTH, axes_or_new, in_style, legend_below, wrapped
 from steinkit.text import shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST = 10  # number of quantities
 _LONGEST = 24  # maximum number of characters in a name
@@ -51,8 +47,6 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
     >>> [ax.get_xlabel() for ax in sk.plots.biases(found).axes]
     ['bias of the mean (sd)', 'bias of the sd']
     """
-    from matplotlib.figure import Figure
-
     shown = found.worst(_MOST)
     figure = Figure(figsize=(WIDTH, 1.5 + 0.34 * len(shown)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -151,8 +145,6 @@ def marginals(found: OptimalWeights) -> Figure:
     >>> [ax.get_xlabel() for ax in sk.plots.marginals(found).axes]
     ['x1', 'x2']
     """
-    from matplotlib.figure import Figure
-
     points, names = found.sample.points, found.sample.names[:_MOST_MARGINALS]
     columns = min(_COLUMNS, len(names))
     rows = -(-len(names) // columns)

@@ -24,9 +24,11 @@ value R = D / 2 is also used if the verdict rejects a sample although its kernel
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
@@ -34,9 +36,6 @@ from steinkit.measurement import Reference
 from steinkit.plots.axes import ALPHA, BLUE, DARK, GRAY, HATCH, RED, axes_or_new, in_style, legend_below
 from steinkit.sample import Floats
 from steinkit.target import Target
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Standard: TypeAlias = Reference | Verdict | None
 
@@ -103,8 +102,6 @@ def unmarked_label(standard: Standard, share: float) -> str:
 
 def key() -> list[Any]:
     """Return legend handles for the areas with too many and too few draws."""
-    from matplotlib.patches import Patch
-
     return [
         Patch(facecolor=RED, alpha=ALPHA, label=TOO_MANY),
         Patch(facecolor=BLUE, alpha=ALPHA, hatch=HATCH, label=TOO_FEW),

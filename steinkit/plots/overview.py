@@ -5,7 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from steinkit.comparison_result import Comparison
 from steinkit.curves import Curve
@@ -31,10 +33,6 @@ from steinkit.result import ReportFigure, Result
 from steinkit.sweeps.result import SweepResult, TuningResult
 from steinkit.target import Target
 from steinkit.text import compact, count, sentence
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_NAMED = 10  # number of coordinates or moments listed in alternative text
 _MOST_BARS = 12  # number of coordinates

@@ -6,9 +6,13 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from steinkit.errors import UsageError, did_you_mean, printable
 from steinkit.measures import find_measure
@@ -19,10 +23,6 @@ from steinkit.sweeps.choice import BEST, TIED, Choice, SettingSummary
 from steinkit.sweeps.result import SweepResult, TuningResult
 from steinkit.target import Target
 from steinkit.text import compact, sentence, setting_key, setting_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SIZE, _BOTH = (5.2, 4.0), 1.4  # in inches; text remains legible at a width of 400 pixels
 _FIRST, _SECOND = ("#0072B2", "-"), ("#D55E00", "--")  # colors and line styles for the two measures
@@ -286,9 +286,6 @@ def _curves(rows: Sequence[SettingSummary], parameter: str) -> dict[str, list[in
 
 def _legend(ax: Axes, choice: Choice, parameter: str) -> None:
     """Add a legend for the markers below the axis."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     marks: list[tuple[str, str, int, Any]] = [
         ("*", "best", 11, "full"),
         ("o", "tied with the best", 9, "none"),

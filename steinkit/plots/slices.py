@@ -6,9 +6,10 @@ of h against one coordinate is a scatter plot, with the mean of h added in bins 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.discrepancy.sliced import SlicedSteinDiscrepancy
@@ -16,9 +17,6 @@ from steinkit.measurement import Reference
 from steinkit.plots.axes import ALPHA, BLUE, DARK, HATCH, RED, axes_or_new, in_style, legend_below, wrapped
 from steinkit.plots.discrepancy import Standard, exact_share, key, threshold
 from steinkit.sample import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _DRAWS_PER_BIN, _BINS = 20, (4, 24)
 _MOST_MARKS = 2000  # maximum number of draws shown, to avoid overlapping marks

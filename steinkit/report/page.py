@@ -13,17 +13,20 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from steinkit import __version__, plots
 from steinkit.discrepancy.moments import MomentSteinDiscrepancy
 from steinkit.errors import SteinkitError, UsageError, printable
 from steinkit.files.streams import write_bytes
-from steinkit.result import ReportFigure, Result, Statement, answers
+from steinkit.result import ReportFigure, Result, answers
 from steinkit.sample import Sample
 from steinkit.samplers.chains.draws import Draws
 from steinkit.saved_results import read_result
@@ -32,10 +35,6 @@ from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_target_or_model
 from steinkit.text import UNDEFINED, Table, compact
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from matplotlib.figure import Figure
 
 Source: TypeAlias = str | os.PathLike[str] | Result
 
@@ -95,52 +94,43 @@ def write_report(
     listed = list(sources) if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     if not listed:
         raise UsageError("`sources` must contain at least one result or file; got none")
-    parts: list[Part] = []
-    counts: dict[str, int] = {}
-    for part in (_part(source, target) for source in listed):
-        again = counts[part.source] = counts.get(part.source, 0) + 1
-        parts.append(part if again == 1 else replace(part, source=f"{part.source} ({again})"))
+    parts = [_part(source, target) for source in listed]
+    names = [part["source"] for part in parts]
+    for k, name in enumerate(names):
+        if again := names[:k].count(name):
+            parts[k]["source"] = f"{name} ({again + 1})"
     html = _template("page.html").render(parts=parts, title=title, version=__version__)
     write_bytes(path, f"{html}\n".encode(), binary=True)
 
 
-@dataclass(frozen=True)
-class Part:
-    """Page content of one result."""
+def _part(source: Source, target: Target | str | None) -> dict[str, Any]:
+    """Return the page content of a source, by the names used in the templates.
 
-    source: str
-    subject: str
-    headline: str
-    statements: Sequence[Statement]
-    warnings: Sequence[str]
-    figures: Sequence[ReportFigure]
-    tables: Sequence[Table]
-    facts: Sequence[tuple[str, str]]
-
-    @classmethod
-    def of(cls, source: str, result: Result, target: Target | None) -> Part:
-        """Collect the page content of a result.
-
-        A figure that cannot be drawn is omitted.
-        """
-        warnings, figures = [*result.warnings], tuple[ReportFigure, ...]()
-        try:
-            figures = plots.figures(result, target)
-        except SteinkitError as error:
-            warnings.append(f"figures could not be drawn: {error}")
-        content = result.statements(), warnings, figures, result.tables(), result.facts()
-        return cls(source, result.subject or source, result.headline(), *content)
-
-
-def _part(source: Source, target: Target | str | None) -> Part:
-    """Read a source."""
+    A figure that cannot be drawn is omitted.
+    """
     if isinstance(source, Result):
         words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(source).__name__).lower()
-        return Part.of(f"the {words}", source, _target_of(source, target))
-    if not isinstance(source, str | os.PathLike):
+        name, result = f"the {words}", source
+    elif isinstance(source, str | os.PathLike):
+        name, result = Path(source).name, read_run(source) or read_result(source)
+    else:
         raise UsageError(f"`sources` must contain results or result files; got {type(source).__name__}")
-    result = read_run(source) or read_result(source)
-    return Part.of(Path(source).name, result, _target_of(result, target))
+    warnings, figures = [*result.warnings], tuple[ReportFigure, ...]()
+    drawn_target = _target_of(result, target)
+    try:
+        figures = plots.figures(result, drawn_target)
+    except SteinkitError as error:
+        warnings.append(f"figures could not be drawn: {error}")
+    return {
+        "source": name,
+        "subject": result.subject or name,
+        "headline": result.headline(),
+        "statements": result.statements(),
+        "warnings": warnings,
+        "figures": figures,
+        "tables": result.tables(),
+        "facts": result.facts(),
+    }
 
 
 def _target_of(result: Result, target: Target | str | None) -> Target | None:
@@ -167,9 +157,6 @@ def _text_of(name: str) -> str:
 @cache
 def _template(name: str) -> Template:
     """Load a template with autoescaping and strict handling of undefined names."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
     environment = Environment(
         loader=PackageLoader("steinkit.report"),
         autoescape=True,
@@ -197,19 +184,12 @@ def _visible(value: Any) -> Any:
     return printable(value, lines=True) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Figure as an SVG data URL, with its size in CSS pixels."""
-
-    address: str
-    width: int
-    height: int
-
-
-def _drawing(figure: Figure) -> Drawing:
+def _drawing(figure: Figure) -> dict[str, Any]:
+    """Return a figure as an SVG data URL, with its size in CSS pixels."""
     width, height = figure.get_size_inches()
     data = base64.b64encode(plots.svg(figure)).decode("ascii")
-    return Drawing(f"data:image/svg+xml;base64,{data}", round(_PIXELS * width), round(_PIXELS * height))
+    address = f"data:image/svg+xml;base64,{data}"
+    return {"address": address, "width": round(_PIXELS * width), "height": round(_PIXELS * height)}
 
 
 def _column_classes(table: Table) -> list[str]:
@@ -253,7 +233,7 @@ def as_html(shown: Any) -> str:
     )
 
 
-def _report_figure(shown: Any) -> Drawing | None:
+def _report_figure(shown: Any) -> dict[str, Any] | None:
     """Draw `Result.plot` if the result has a legible plot."""
     if isinstance(shown, MomentSteinDiscrepancy) and len(shown.names) > _MOST_MOMENTS:
         return None

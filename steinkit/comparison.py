@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steinkit.arguments import require_flags, require_mappings, require_type, whole
 from steinkit.comparison_result import Comparison
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import DrawsLike, as_sample
+from steinkit.discrepancy.reference import LongRun
 from steinkit.errors import Caution, SteinkitError, UsageError, about, cautious
 from steinkit.measures import default_measure, find_measure, require_taken
 from steinkit.measures.options import units_of_several
@@ -17,9 +18,6 @@ from steinkit.measures.scoring import ComparedSample, Judging, require_sampler, 
 from steinkit.runtime.deadlines import time_limit
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
-
-if TYPE_CHECKING:
-    from steinkit.discrepancy.reference import LongRun
 
 
 @cautious
@@ -92,8 +90,6 @@ def compare(
     >>> sk.compare({"shifted": draws + 1.0, "exact": draws}, sk.targets.Normal([0.0])).ranking
     {'graph': (('exact',), ('shifted',))}
     """
-    from steinkit.discrepancy.reference import LongRun
-
     require_mappings(settings=settings)
     require_flags(verdict=verdict)
     shared = {**(settings or {}), **changes, "progress": progress}

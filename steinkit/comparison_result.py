@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from steinkit.diagnosis.bias.result import compared_biases
 from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdicts_table
@@ -16,9 +16,7 @@ from steinkit.measures.scores import MeasuredResult
 from steinkit.measures.scoring import ComparedSample
 from steinkit.result import UNVISITED, Origin, Statement, bracket_column, running_text
 from steinkit.text import Table, compact, count, listed, one_line, rounded_outwards, sentence
-
-if TYPE_CHECKING:
-    from steinkit.units import Units
+from steinkit.units import Units
 
 _MAY_BE_USED = "Can the samples be used?"
 _LEFT = (

@@ -24,7 +24,7 @@ import re
 import warnings as python_warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,7 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Sample, split_chains
 from steinkit.target import Seed, Target
 from steinkit.text import Table, compact, one_line, rounded_outwards, sentence, within
-
-if TYPE_CHECKING:
-    from steinkit.units import Units
+from steinkit.units import Units
 
 Flags = NDArray[np.bool_]
 _FEWEST = 3  # minimum number of points for a fitted line

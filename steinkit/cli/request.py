@@ -19,6 +19,7 @@ from steinkit import __version__
 from steinkit.cli.options import Options, flag_of
 from steinkit.cli.terminal import is_device, on_terminal, require_places, say, warn
 from steinkit.diagnosis.importance import with_log_q
+from steinkit.discrepancy.reference import LongRun
 from steinkit.errors import InputError, OutputError, UsageError
 from steinkit.files import read_sample
 from steinkit.files.streams import as_json, write_bytes
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from steinkit.adapters.model import Model
-    from steinkit.discrepancy.reference import LongRun
 
 _REFERENCE_BY_DEFAULT = 5
 
@@ -273,8 +273,6 @@ class Request(NamedTarget):
         file = self.given.get("reference_draws")
         if file is None:
             return None
-        from steinkit.discrepancy.reference import LongRun
-
         columns = self.given["columns"]
         draws = self.in_coordinates(read_sample(file, columns=columns, weights=self.given.get("weights")), file)
         if target is None and sample.scores is not None and draws.scores is None:

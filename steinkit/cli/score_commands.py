@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from cloup import option, option_group
@@ -15,6 +15,7 @@ from steinkit.cli import options as shared
 from steinkit.cli.options import Options
 from steinkit.cli.request import Request, deliver, read_with_target, require_different
 from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, SolverError, UsageError
 from steinkit.measures import find_measure, measure_names, recorded_settings
@@ -24,9 +25,6 @@ from steinkit.runtime.deadlines import time_limit
 from steinkit.runtime.progress import watched
 from steinkit.sample import Sample
 from steinkit.text import alternatives, count, files_label, filled, one_line
-
-if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict_result import Verdict
 
 
 @shared.command()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 from cloup import option, option_group
 
 from steinkit.cli import options as shared
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, warn
 from steinkit.files.streams import as_json
-
-if TYPE_CHECKING:
-    from steinkit.result import Result
+from steinkit.result import Result
 
 _NOTHING_SCORED = 4
 

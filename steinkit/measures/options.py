@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,10 +24,9 @@ from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measurement import Measurement
 from steinkit.result import Claim
 from steinkit.sample import Sample
+from steinkit.scored_sample import named_after
 from steinkit.target import Target, as_bounds, require_target
-
-if TYPE_CHECKING:
-    from steinkit.units import Units, UnitsLike
+from steinkit.units import Units, UnitsLike, common_units, is_open, without_units
 
 UNIT_WORDS = ("own", "reference", "raw")
 
@@ -119,8 +118,6 @@ def recorded(value: Any) -> Any:
         return None
     if isinstance(value, str | int | float | None):
         return value
-    from steinkit.units import Units
-
     return value.document if isinstance(value, Units) else repr(value)
 
 
@@ -264,9 +261,6 @@ def units_of_one(
     UsageError
         If units of the target are requested and the target has no sampler.
     """
-    from steinkit.scored_sample import named_after
-    from steinkit.units import common_units
-
     units, constant = settings.get("units"), _constant(sample)
     if isinstance(units, str) and units == "reference":
         return common_units(units, named_after(sample, target).distinct(), target), ()
@@ -291,9 +285,6 @@ def units_of_several(
     UsageError, InputError
         See `steinkit.units.common_units`.
     """
-    from steinkit.scored_sample import named_after
-    from steinkit.units import common_units, is_open
-
     require_target(target, optional=True)
     dim = None if target is None else target.dim
     # the measures reject other units
@@ -347,6 +338,4 @@ def _constant(sample: Sample) -> list[str]:
 
 
 def _raw_note(constant: list[str]) -> tuple[str, ...]:
-    from steinkit.units import without_units
-
     return (Caution(f"{without_units(constant)}; raw units were used"),)

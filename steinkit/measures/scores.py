@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steinkit import __version__
+from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.diagnosis.verdict_text import WORST, unjudged_sentence, verdict_blocks
 from steinkit.measurement import CERTIFIED_BETWEEN, Measurement, Reference
 from steinkit.result import Origin, Result, Statement, running_text
 from steinkit.sample import Sample
 from steinkit.text import Table, filled, one_line, sentence, units_label, units_sentence
-
-if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict_result import Verdict
-    from steinkit.units import Units
+from steinkit.units import Units
 
 _LEFT = ("coordinate", CERTIFIED_BETWEEN)
 _MAY_BE_USED = "Can these draws be used?"

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from steinkit.diagnosis.verdict import require_sensible, verdict
+from steinkit.diagnosis.verdict_result import Verdict
+from steinkit.discrepancy.reference import LongRun, effective_size, reference_discrepancy
 from steinkit.errors import Caution, InputError, SolverError, SteinkitError, UsageError, leave_to_results
-from steinkit.measurement import Measurement
+from steinkit.measurement import Measurement, Reference
 from steinkit.measures import find_measure, take_measure
 from steinkit.measures.options import Measure
 from steinkit.measures.scores import Scores
@@ -20,10 +23,6 @@ from steinkit.runtime.deadlines import Shares, seconds_left, time_limit
 from steinkit.runtime.progress import progress_bar, watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
-
-if TYPE_CHECKING:
-    from steinkit.diagnosis.verdict_result import Verdict
-    from steinkit.discrepancy.reference import LongRun, Reference
 
 Settings = Mapping[str, Any]
 
@@ -128,8 +127,6 @@ class Judging:
     score_batch: int | None = None
 
     def __post_init__(self) -> None:
-        from steinkit.diagnosis.verdict import require_sensible
-
         require_sensible(self.level, self.matters, self.analyses)
 
     def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
@@ -144,8 +141,6 @@ class Judging:
             Settings of the measures. The setting "bounds" also applies to the verdict.
         rng : int, numpy.random.Generator or None
         """
-        from steinkit.diagnosis.verdict import verdict
-
         if target is None and sample.scores is None:
             return Judgement()
         try:
@@ -230,8 +225,6 @@ def score_samples(
     UsageError
         If the settings exclude every measure of every sample.
     """
-    from steinkit.discrepancy.reference import effective_size
-
     sized = exact != 0
     steps = len(samples) * len(measures)
     shares = Shares(steps * (1 + sized) + len(samples) * (judging is not None))
@@ -306,8 +299,6 @@ def _reference(
 
     The settings are those of the measured samples, but the tolerance is at least 1e-3.
     """
-    from steinkit.discrepancy.reference import reference_discrepancy
-
     reached = [getattr(each, "tolerance", 0.0) for each in measured]
     shared = {**settings, "tolerance": max([_REFERENCE_TOLERANCE, *reached]), "progress": False}
     units = getattr(measured[0], "units", None)

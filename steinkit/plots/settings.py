@@ -167,13 +167,10 @@ def budgets(result: SweepResult, ax: Axes | None = None, *, measure: str | None 
     return ax
 
 
-def most_varied(settings: Iterable[Setting]) -> list[str]:
+def most_varied(settings: Sequence[Setting]) -> list[str]:
     """Return the parameters with several values, those with the most values first."""
-    values: dict[str, set[str]] = {}
-    for setting in settings:
-        for name, value in setting.items():
-            values.setdefault(name, set()).add(repr(value))
-    return sorted((name for name in values if len(values[name]) > 1), key=lambda name: -len(values[name]))
+    counts = {name: len({repr(each[name]) for each in settings}) for name in settings[0]}
+    return sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])
 
 
 def _strip_below(ax: Any) -> Any:

@@ -186,14 +186,14 @@ class Execution:
     ----------
     store : Store
         Store of the cells.
-    reused : set of str
-        Fingerprints of the requested cells that an earlier run finished.
+    earlier : frozenset of str
+        Fingerprints of the cells that earlier runs finished.
     """
 
     def __init__(self, store: Store, n_jobs: int | None, progress: bool) -> None:
         self.store, self._n_jobs, self._progress = store, n_jobs, progress
-        self._earlier = {name for name, cell in store.cells.items() if not cell.reason}
-        self._done, self.reused = set(self._earlier), set[str]()
+        self.earlier = frozenset(name for name, cell in store.cells.items() if not cell.reason)
+        self._done = set(self.earlier)
 
     def cells(self, plan: Plan, places: Iterable[Place]) -> dict[Place, Cell]:
         """Return the requested cells, computing any that are missing.
@@ -203,7 +203,6 @@ class Execution:
         self.store.begin(plan.run, plan.configuration)
         names = {place: plan.fingerprint(*place) for place in places}
         missing = [place for place, name in names.items() if name not in self._done]
-        self.reused |= self._earlier.intersection(names.values())
         initial = len(names) - len(missing)
         with progress_bar("sweep", len(names), initial=initial, unit=" cells", shown=self._progress) as bar:
             for setting, cell, draws in computed(plan, missing, self._n_jobs):
@@ -276,9 +275,8 @@ def run_plan(plan: Plan, opened: AbstractContextManager[Execution], *, racing: b
         plan, notes = in_fixed_units(plan, store)
         plans = [plan.with_options(budget=budget) for budget in plan.budgets] or [plan]
         swept = [_eliminated(each, running) if racing else (running.cells(each, each.places), None) for each in plans]
-        names = [{each.fingerprint(*place) for place in each.places} for each in plans]
-        reused = len(running.reused & names[-1])
-        if others := len(store.cells.keys() - set().union(*names)):
+        reused = sum(plans[-1].fingerprint(*place) in running.earlier for place in swept[-1][0])
+        if others := len(store.cells.keys() - {each.fingerprint(*place) for each in plans for place in each.places}):
             reason = "the sweep, the data, the code or the steinkit version has changed"
             notes = (*notes, f"{count(others, 'cell')} in {store.file} cannot be reused because {reason}")
         *shorter, result = [

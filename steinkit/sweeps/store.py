@@ -192,7 +192,6 @@ class Store:
     def keep(self, result: Result) -> None:
         """Store the result of a run."""
         with self._transaction() as execute:
-            execute("DELETE FROM result")
             execute("INSERT INTO result VALUES (CAST(? AS TEXT), ?)", packed_result(result))
 
     def _open(self) -> None:

@@ -7,10 +7,13 @@ from cloup import option, option_group
 
 from steinkit.cli import options as shared
 from steinkit.cli.terminal import apart_from_results, on_terminal, say, say_next, warn
+from steinkit.errors import SolverError
 from steinkit.files.streams import as_json
 from steinkit.result import Result
-
-_NOTHING_SCORED = 4
+from steinkit.sweeps.plan import read_plan
+from steinkit.sweeps.run import execution, run_plan
+from steinkit.sweeps.store import sweep_file
+from steinkit.sweeps.tuning import DEFAULT_COST, DEFAULT_SEEDS, MEASURES, run_tuning
 
 _jobs = option(
     "--jobs", type=int, metavar="N", show_default="none", help="Number of worker processes; -1 for all processors."
@@ -67,20 +70,15 @@ def sweep(
     option or measure remain in FILE but are not used. Invalid sampler options are reported before the first cell is
     run. The exit code is 4 if no cell could be scored.
     """
-    from steinkit.sweeps.plan import read_plan
-    from steinkit.sweeps.run import execution, run_plan
-
     with apart_from_results():
         plan = read_plan(config, budgets=budgets or ())
         result = run_plan(plan, execution(plan, output, jobs, on_terminal()), racing=racing)
     _report(result, output, json_output)
-    return 0 if result.criteria else _NOTHING_SCORED
+    return 0 if result.criteria else SolverError.exit_code
 
 
 def _report(result: Result, output: str, json_output: bool) -> None:
     """Print a result and its warnings, and suggest a command that writes a report."""
-    from steinkit.sweeps.store import sweep_file
-
     file = sweep_file(output)
     say(as_json(result.to_dict()) if json_output else result.summary())
     for note in result.warnings:
@@ -96,7 +94,7 @@ def _report(result: Result, output: str, json_output: bool) -> None:
         "--cost",
         type=click.FloatRange(0.0, 1.0, min_open=True),
         metavar="SHARE",
-        default=0.15,
+        default=DEFAULT_COST,
         help="Cost of the choice, as a fraction of the full grid's cost.",
     ),
     _jobs,
@@ -114,10 +112,6 @@ def tune(config: str, output: str, json_output: bool, cost: float, jobs: int | N
     \f
     Every finished cell is committed to FILE. After an interrupt, the same command resumes the run.
     """
-    from steinkit.sweeps.plan import read_plan
-    from steinkit.sweeps.run import execution
-    from steinkit.sweeps.tuning import DEFAULT_SEEDS, MEASURES, run_tuning
-
     with apart_from_results():
         plan = read_plan(config, seeds=DEFAULT_SEEDS, measures=MEASURES)
         result = run_tuning(plan, execution(plan, output, jobs, on_terminal()), cost)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from steinkit import __version__
+from steinkit.adapters.model import Model
 from steinkit.cli.options import Options, flag_of
 from steinkit.cli.terminal import is_device, on_terminal, require_places, say, warn
 from steinkit.diagnosis.importance import with_log_q
@@ -34,11 +35,6 @@ from steinkit.target import Target
 from steinkit.targets import make_target
 from steinkit.targets.registry import load_attribute, load_target_or_model
 from steinkit.text import alternatives, files_label
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from steinkit.adapters.model import Model
 
 _REFERENCE_BY_DEFAULT = 5
 
@@ -179,9 +175,7 @@ class Request(NamedTarget):
 
     def __init__(self, files: tuple[str, ...], given: Options) -> None:
         super().__init__(given)
-        require_different(files)
-        for file in files:
-            require_places(file, given["output"], given["plot"])
+        require_files(files, given)
         self.files, self.measures = files, tuple(map(find_measure, dict.fromkeys(given["measures"])))
 
     def _measures_in(self, dim: int) -> tuple[Measure, ...]:
@@ -280,11 +274,13 @@ class Request(NamedTarget):
         return LongRun(named_as(target, draws, columns)[0], file).like(named_as(target, sample, columns)[0])
 
 
-def require_different(files: Sequence[str]) -> None:
+def require_files(files: Sequence[str], options: Options) -> None:
     """Raise UsageError if a file is given twice."""
     doubled = [file for file in files if files.count(file) > 1]
     if doubled:
         raise UsageError(f"expected different files, got {doubled[0]} twice")
+    for file in files:
+        require_places(file, options["output"], options.get("plot"))
 
 
 def read_with_target(options: Options, *files: str) -> tuple[Sample, Target | None, Floats | None, tuple[str, ...]]:
@@ -359,7 +355,7 @@ def deliver(
     elif json_file:
         deliveries.append(lambda: write_bytes(json_file, f"{json_text}\n".encode(), binary=True))
     if result is not None and options.get("plot"):
-        deliveries.append(lambda: _save(result.plot, options["plot"]))
+        deliveries.append(lambda: _save(result, options["plot"]))
     failures = []
     for make in deliveries:
         try:
@@ -372,12 +368,12 @@ def deliver(
         raise OutputError("; ".join(failures))
 
 
-def _save(draw: Callable[[], Figure], path: str) -> None:
+def _save(result: Result, path: str) -> None:
     """Write a figure in the format of the file name extension, or as PNG."""
     form = "png" if is_device(path) else Path(path).suffix.lower().removeprefix(".")
     stream = io.BytesIO()
     try:
-        draw().savefig(stream, format=form, dpi=150)
+        result.plot().savefig(stream, format=form, dpi=150)
     except (ValueError, OverflowError) as error:
         raise OutputError(f"{path}: the figure could not be drawn: {error}") from None
     write_bytes(path, stream.getvalue(), binary=True)

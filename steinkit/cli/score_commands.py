@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,8 +12,8 @@ from cloup import option, option_group
 from steinkit import __version__
 from steinkit.cli import options as shared
 from steinkit.cli.options import Options
-from steinkit.cli.request import Request, deliver, read_with_target, require_different
-from steinkit.cli.terminal import apart_from_results, on_terminal, require_places, say_next, target_words, warn
+from steinkit.cli.request import Request, deliver, read_with_target, require_files
+from steinkit.cli.terminal import apart_from_results, on_terminal, say_next, target_words, warn
 from steinkit.diagnosis.verdict_result import Verdict
 from steinkit.diagnosis.verdict_text import verdict_blocks, verdicts_table
 from steinkit.errors import InputError, SolverError, UsageError
@@ -53,7 +52,9 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     If there are several FILEs, each contains a chain of the sample.
     """
     request, title = Request(files, options), files_label(files)
-    threshold, judging = _threshold(request), request.judging
+    threshold, judging = options["fail_above"], request.judging
+    if threshold is not None and request.measures and not request.measures[0].smaller_is_better:
+        raise UsageError(f"--fail-above requires a discrepancy as the first --measure; got {request.measures[0].name}")
     if options["plot"] and request.measures and not any(measure.has_plot for measure in request.measures):
         names = [name for name in measure_names() if find_measure(name).has_plot]
         raise UsageError(f"--plot requires --measure {alternatives(names)}")
@@ -74,9 +75,9 @@ def score(files: tuple[str, ...], **options: Any) -> int:
     found = scores.verdict
     code, doubts = _passed(found, options)
     notes += doubts
-    if lower > threshold:
+    if threshold is not None and lower > threshold:
         code = code or 1
-    elif threshold < upper:
+    elif threshold is not None and threshold < upper:
         code = code or SolverError.exit_code
         notes.append(f"--fail-above {threshold:g} is undecided because the threshold lies inside the bracket")
     scores = replace(scores, warnings=tuple(notes), origin=request.origin(judged=found is not None))
@@ -117,15 +118,6 @@ def _passed(verdict: Verdict | None, options: Options) -> tuple[int, tuple[str, 
     return SolverError.exit_code, ("--fail-if-bias is undecided because the bias of some means could not be estimated",)
 
 
-def _threshold(request: Request) -> float:
-    """Return the value of --fail-above, or NaN if no threshold is given."""
-    asked = request.given["fail_above"]
-    for first in request.measures[:1]:
-        if asked is not None and not first.smaller_is_better:
-            raise UsageError(f"--fail-above requires a discrepancy as the first --measure; got {first.name}")
-    return math.nan if asked is None else float(asked)
-
-
 @shared.command()
 @shared.bounded_sample_options
 @option_group(
@@ -153,9 +145,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     The verdict states whether the draws come from the target and which aspects were not tested. For each parameter, the
     bias of the mean and standard deviation is estimated, with margins of error.
     """
-    require_different(files)
-    for file in files:
-        require_places(file, options["output"], None)
+    require_files(files, options)
     alpha = options["fail_if_biased"]
     judging = Judging(LEVEL if alpha is None else alpha, options["matters"], 1, options["score_batch"])
     judged = [_judge(file, judging, options) for file in files]

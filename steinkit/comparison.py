@@ -106,7 +106,6 @@ def compare(
     measures = tuple(dict.fromkeys(measures))
     if not measures:
         raise UsageError("`measures` must name one or more measures, such as graph; got an empty list")
-    has_units = ["units" in find_measure(name).options for name in measures]
     require_taken(changes, measures)
     judging = Judging(matters=matters, analyses=analyses) if verdict else None
     run = reference_draws
@@ -119,7 +118,7 @@ def compare(
             raise UsageError("`reference` and `reference_draws` are mutually exclusive; omit one of them")
     notes: tuple[str, ...] = ()
     with time_limit(shared.get("max_seconds")):
-        if any(has_units):
+        if any("units" in find_measure(name).options for name in measures):
             shared["units"], notes = units_of_several(readable, target, shared)
         found, references, missing = score_samples(
             known, target, measures, shared, exact=run or reference, judging=judging, rng=rng

@@ -220,8 +220,7 @@ class Comparison(MeasuredResult):
 
     def tables(self) -> tuple[Table, ...]:
         """List the verdicts, the biases and the ranking by every measure."""
-        judged = [table for table in (self._verdicts, self._biases(WORST)) if table is not None]
-        return (*judged, *(self.table(name) for name in self.measures))
+        return self._tables(WORST)
 
     def table(self, measure: str) -> Table:
         """List the samples by rank, together with the reference samples.
@@ -269,26 +268,21 @@ class Comparison(MeasuredResult):
         str
             The text of ``steinkit compare``.
         """
-        tables = [self._verdicts, self._biases(None if everything else WORST), *map(self.table, self.measures)]
         shown = [
             "\n".join([each.caption, *each.lines(_LEFT, names="sample" if "rank" in each.columns else None)])
-            for each in tables
-            if each is not None and each.rows
+            for each in self._tables(None if everything else WORST)
+            if each.rows
         ]
         text = running_text([each for each in self.statements() if each.kind != "number" and each.text != UNVISITED])
         return "\n\n".join(filter(None, [one_line(self.subject), *shown, text, self._units_text]))
 
-    @property
-    def _verdicts(self) -> Table | None:
-        """Table of the verdicts, or None if there are none."""
+    def _tables(self, most_biases: int | None) -> tuple[Table, ...]:
+        """List the verdicts, the largest known biases and the ranking by every measure."""
         verdicts = {each.name: each.verdict for each in self.samples}
-        return verdicts_table(verdicts) if any(verdicts.values()) else None
-
-    def _biases(self, most: int | None) -> Table | None:
-        """Table of the biases of the tested samples, or None if no biases are known."""
-        judged = {each.name: each.verdict for each in self.samples if each.verdict is not None}
+        judged = {name: each for name, each in verdicts.items() if each is not None}
         known = {name: each.bias for name, each in judged.items() if each.bias and each.enough_draws}
-        return compared_biases(known, most)
+        first = [verdicts_table(verdicts) if judged else None, compared_biases(known, most_biases)]
+        return (*(each for each in first if each is not None), *map(self.table, self.measures))
 
     def _order(self, measure: Measure) -> list[Statement]:
         """Explain the ranking by a measure."""

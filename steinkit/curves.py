@@ -354,14 +354,7 @@ def first_draws(sample: Sample, n: float) -> Sample:
 
     For K chains, the result contains the first n/K draws of each chain. If K does not divide n, the first chains each
     contribute one additional draw.
-
-    Raises
-    ------
-    UsageError
-        If the sample has fewer draws.
     """
-    if n > len(sample):
-        raise UsageError(f"expected a sample of at least {n:.0f} draws, got {len(sample)}")
     chains, _ = split_chains(sample)
     place = np.concatenate([np.arange(len(rows)) for rows in chains])
     turn = np.argsort(place, kind="stable")  # the first draws of all chains, then their second draws, and so on

@@ -376,15 +376,16 @@ class BracketResult(Measurement):
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
         """Tabulate the total and the contribution of each coordinate, with brackets.
 
-        Contributions are listed in decreasing order.
+        Contributions are listed in decreasing order of size, relative to exact samples if there is a reference.
         """
         if not self.terms:
             return ()
         times = self._times(reference)
-        total = Term("total", self.value, self.lower, self.upper)
+        terms = [*self.terms, Term("total", self.value, self.lower, self.upper)]
+        sizes = times or [each.value for each in terms]
         rows = []
-        for k in (-1, *self._heaviest(reference)):
-            each = total if k < 0 else self.terms[k]
+        for k in (-1, *sorted(range(len(self.terms)), key=lambda k: -sizes[k])):
+            each = terms[k]
             ratios = [] if times is None else [ratio(times[k])]
             proof = " and ".join(rounded_outwards(each.lower, each.upper))
             rows.append((each.name, self._in_table(each), *ratios, proof))
@@ -410,11 +411,3 @@ class BracketResult(Measurement):
         if times is None or reference is None:
             return None
         return [*times, self.value / reference.median if reference.median > 0.0 else 1.0]
-
-    def _heaviest(self, reference: Reference | None) -> list[int]:
-        """Return the indices of the terms in decreasing order of size.
-
-        If there is a reference, the size is relative to exact samples.
-        """
-        sizes = self._times(reference) or [each.value for each in self.terms]
-        return sorted(range(len(self.terms)), key=lambda j: -sizes[j])

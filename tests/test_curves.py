@@ -40,10 +40,6 @@ class TestFirstDraws:
     def test_chains_give_equal_numbers_of_draws(self, sample, n, expected):
         assert first_draws(sample, n).points[:, 0].tolist() == expected
 
-    def test_more_than_the_sample_has_are_refused(self):
-        with pytest.raises(UsageError, match="at least 5 draws, got 4"):
-            first_draws(sk.Sample(np.arange(4.0)), 5)
-
 
 class TestValues:
     def test_are_those_of_the_first_draws(self, draws):

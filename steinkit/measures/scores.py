@@ -141,7 +141,7 @@ class Scores(MeasuredResult):
                 found.append(Statement("limits", "Where does the discrepancy come from?", _CHANCE))
         elif self.unjudged:
             found.append(Statement("number", _MAY_BE_USED, unjudged_sentence(self.unjudged)))
-        found += [each for measured in self.measurements for each in self._statements(measured)]
+        found += [each for measured in self.measurements for each in measured.statements(self.reference(measured))]
         if self.verdict is None and not any(each.kind == "comparison" for each in found):
             found.append(Statement("comparison", "Is the value small?", _BARE))
         return tuple(found)
@@ -149,7 +149,7 @@ class Scores(MeasuredResult):
     def tables(self) -> tuple[Table, ...]:
         """List the biases, and the measures by coordinate."""
         biases = () if self.verdict is None else self.verdict.tables()
-        return (*biases, *(table for each in self.measurements for table in self._tables(each)))
+        return (*biases, *(table for each in self.measurements for table in each.tables(self.reference(each))))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Describe the sample, its units and its origin."""
@@ -181,15 +181,10 @@ class Scores(MeasuredResult):
             blocks.append(self._units_text)
         omitted = set() if everything else {"method"} | ({"limits"} if self.verdict else set())
         for each in self.measurements:
-            blocks.append(running_text([text for text in self._statements(each) if text.kind not in omitted]))
-            blocks += [table.text(_LEFT, None if everything else WORST) for table in self._tables(each)]
+            reference = self.reference(each)
+            blocks.append(running_text([text for text in each.statements(reference) if text.kind not in omitted]))
+            blocks += [table.text(_LEFT, None if everything else WORST) for table in each.tables(reference)]
         return "\n\n".join(blocks)
-
-    def _statements(self, each: Measurement) -> tuple[Statement, ...]:
-        return each.statements(self.reference(each))
-
-    def _tables(self, each: Measurement) -> tuple[Table, ...]:
-        return each.tables(self.reference(each))
 
 
 def sample_document(sample: Sample) -> dict[str, object]:

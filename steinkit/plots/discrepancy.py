@@ -93,13 +93,6 @@ def threshold(h: Floats, weights: Floats, share: float) -> float:
     return float(h[order[reached]])
 
 
-def unmarked_label(standard: Standard, share: float) -> str:
-    """Return the legend label for unmarked draws."""
-    if share == _HALF:
-        return "other half of the discrepancy"
-    return f"as in {standard.source}" if isinstance(standard, Reference) else "within chance"
-
-
 def key() -> list[Any]:
     """Return legend handles for the areas with too many and too few draws."""
     return [
@@ -211,9 +204,12 @@ def draws(
     points, h, weights = result.sample.points, result.test_function, result.sample.weights
     share = exact_share(result.value, reference)
     t = threshold(h, weights, share)
+    unmarked = f"as in {reference.source}" if isinstance(reference, Reference) else "within chance"
+    if share == _HALF:
+        unmarked = "other half of the discrepancy"
     sizes = np.clip(12.0 * weights * len(weights), 4.0, 120.0)  # areas proportional to the weights
     for shown, color, marker, label in (
-        (np.abs(h) < t, GRAY, "o", unmarked_label(reference, share)),
+        (np.abs(h) < t, GRAY, "o", unmarked),
         (h >= t, RED, "^", TOO_MANY),
         (h <= -t, BLUE, "v", TOO_FEW),
     ):

@@ -218,7 +218,7 @@ def make_plan(
     if not measures or len(set(measures)) < len(measures):
         raise UsageError(f"measures must be a list of distinct measures; got {measures!r}")
     found, settings, seeds = swept_sampler(sampler, folder), _grid_settings(grid), _seed_list(seeds)
-    if len(seeds) > 1 and not found.is_random:
+    if len(seeds) > 1 and found.known is not None and "seed" not in found.known:
         raise UsageError(f"seeds must be 1 because the sampler {found.name!r} is deterministic; got {len(seeds)}")
     configuration = Configuration(
         target=target if isinstance(target, str) else target.label,

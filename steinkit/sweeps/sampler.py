@@ -50,11 +50,6 @@ class SweptSampler:
     function: Callable[..., Any]
     known: frozenset[str] | None
 
-    @property
-    def is_random(self) -> bool:
-        """True if the sampler accepts a seed."""
-        return self.known is None or "seed" in self.known
-
     def require(self, target: Target, options: Setting, seed: int) -> None:
         """Raise UsageError if the sampler rejects the options.
 

@@ -211,7 +211,7 @@ class TestReference:
         def fails(*args, **kwargs):
             raise SolverError("no certified result: time ran out", 0.0, 1.0)
 
-        monkeypatch.setattr("steinkit.discrepancy.reference.reference_discrepancy", fails)
+        monkeypatch.setattr("steinkit.measures.scoring.reference_discrepancy", fails)
         outcome = steinkit("score", sample_file, "--target", "normal", "--json")
         assert outcome.code == 0
         assert outcome.document["results"][0]["value"] > 0.0

@@ -13,7 +13,6 @@ from steinkit.cli import options as shared
 from steinkit.cli.request import Request, deliver
 from steinkit.cli.terminal import apart_from_results, on_terminal
 from steinkit.comparison import compare as compare_samples
-from steinkit.comparison_result import Comparison
 from steinkit.curves import curve as curve_of
 from steinkit.errors import SolverError, SteinkitError, UsageError
 from steinkit.measures.scoring import ComparedSample
@@ -57,9 +56,12 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
             progress=on_terminal(),
             settings=task.settings,
         )
-        found = _with_unread(found, files, unread, task.doubts)
-    judged = any(each.verdict is not None for each in found.samples)
-    found = replace(found, origin=request.origin(judged=judged))
+    origin = request.origin(judged=any(each.verdict is not None for each in found.samples))
+    entries = {each.name: each for each in found.samples}
+    entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
+    failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
+    notes = (*task.doubts, *failed, *found.warnings)
+    found = replace(found, samples=tuple(entries[file] for file in files), warnings=notes, origin=origin)
     text = partial(found.summary, everything=options["everything"])
     deliver(options, found.to_dict(), text, found.warnings, found)
     missed = (each for each in found.samples if not each.measurements)
@@ -78,16 +80,6 @@ def _read(request: Request) -> tuple[dict[str, Sample], dict[str, SteinkitError]
     if not samples:
         raise next(iter(unread.values()))
     return samples, unread
-
-
-def _with_unread(
-    found: Comparison, files: tuple[str, ...], unread: dict[str, SteinkitError], doubts: tuple[str, ...]
-) -> Comparison:
-    """Return the comparison, with entries for files that could not be read."""
-    entries = {each.name: each for each in found.samples}
-    entries |= {file: ComparedSample(file, None, {}, dict.fromkeys(found.measures, unread[file])) for file in unread}
-    failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
-    return replace(found, samples=tuple(entries[file] for file in files), warnings=(*doubts, *failed, *found.warnings))
 
 
 _GRID = shared.Parsed(lambda text: [*map(float, text.strip(",").split(","))], "numbers such as 10,20,50")

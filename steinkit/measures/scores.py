@@ -91,11 +91,6 @@ class Scores(MeasuredResult):
         """Units of the measures, or None if no measure has units."""
         return next((each.units for each in self.measurements if hasattr(each, "units")), None)
 
-    @property
-    def sample_name(self) -> str:
-        """Name of the sample for use within a sentence."""
-        return "the sample" if self.origin is None else self.origin.sample
-
     def reference(self, each: Measurement) -> Reference | None:
         """Return the reference values of a measure."""
         return self.references.get(each.measure)

@@ -50,13 +50,14 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
     shown = found.worst(_MOST)
     figure = Figure(figsize=(WIDTH, 1.5 + 0.34 * len(shown)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
+    series = [(found, RED, "o", "draws", 0.0 if after is None else -_SHIFT)]
+    if after is not None:
+        series.append((after, BLUE, "s", "repaired", _SHIFT))
     for ax, name, label in ((left, "mean", "bias of the mean (sd)"), (right, "sd", "bias of the sd")):
         ax.axvline(0.0, color="0.7", linewidth=1.0)
-        series = ((found, RED, "o", "draws", -_SHIFT), (after, BLUE, "s", "repaired", _SHIFT))
-        for each, color, marker, legend, shift in series if after is not None else (series[0],):
-            assert each is not None
+        for each, color, marker, legend, shift in series:
             bias, margin = getattr(each, f"{name}_bias")[shown], getattr(each, f"{name}_margin")[shown]
-            rows = np.arange(len(shown)) + (0.0 if after is None else shift)
+            rows = np.arange(len(shown)) + shift
             for known in (True, False):
                 k = np.isfinite(bias + margin) & (each.reliable[shown] == known)
                 if not k.any():

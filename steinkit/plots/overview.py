@@ -187,9 +187,9 @@ figures.register(TuningResult, tuning_figures)
 
 def _of_measures(found: Scores, target: Target | None) -> list[ReportFigure]:
     """Return the plots for all measures of a sample."""
-    shown = []
+    shown, name = [], "the sample" if found.origin is None else found.origin.sample
     for each in found.measurements:
-        shown += _of_measure(each, found.sample_name, found.reference(each) or found.verdict, target)
+        shown += _of_measure(each, name, found.reference(each) or found.verdict, target)
     return shown
 
 

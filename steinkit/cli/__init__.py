@@ -61,7 +61,7 @@ def load_command(name: str) -> click.Command:
 
 
 class CommandGroup(click.Group):
-    """Command group that lists the names and summaries of commands, and imports only the command that is run."""
+    """Command group that imports only the command that is run."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

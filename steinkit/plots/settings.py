@@ -174,7 +174,9 @@ def most_varied(settings: Sequence[Setting]) -> list[str]:
 
 
 def _strip_below(ax: Any) -> Any:
-    """Split Axes into two rows that share the horizontal axis, and return the lower Axes.
+    """Split Axes into two rows and return the lower Axes.
+
+    The rows share the horizontal axis.
 
     Raises
     ------

@@ -63,10 +63,6 @@ def load_command(name: str) -> click.Command:
 class CommandGroup(click.Group):
     """Command group that imports only the command that is run."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = {name: click.Command(name, short_help=summary) for name, (_, summary) in _COMMANDS.items()}
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of the help text."""
         return [*self.commands]
@@ -81,6 +77,7 @@ class CommandGroup(click.Group):
 
 @click.group(
     cls=CommandGroup,
+    commands=[click.Command(name, short_help=summary) for name, (_, summary) in _COMMANDS.items()],
     help=f"""Measure the quality and bias of samples with certified Stein discrepancies.
 
     \b

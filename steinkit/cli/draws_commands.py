@@ -122,7 +122,9 @@ def sample(sampler: str, **settings: Any) -> None:
     options = options_given(chosen, settings)
     require_draws_place(settings)
     with apart_from_results():
-        found = _target(settings, options)
+        start, scale = options.get("start"), options.get("proposal_scale")
+        dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
+        found = NamedTarget(settings).target(dim)
         _require_ready(chosen, found, options, settings["output"])
         began = time.perf_counter()
         draws = chosen.run(found, options, progress=on_terminal())
@@ -133,7 +135,7 @@ def sample(sampler: str, **settings: Any) -> None:
         "sampler": sampler,
         "target": settings["target"],
         "target_options": settings["target_options"],
-        **run_document(draws, options.get("start")),
+        **run_document(draws, start),
         "seconds": seconds,
     }
     drawn = draws.to_sample()
@@ -141,16 +143,6 @@ def sample(sampler: str, **settings: Any) -> None:
     is_tempered = settings["temperature"] is not None and isinstance(found, Posterior)
     tempered = {"temperature": f"{settings['temperature']:g}"} if is_tempered else {}
     say_next_of_draws(drawn, settings, settings["target_options"] | tempered)
-
-
-def _target(settings: Options, options: Options) -> Target:
-    """Return the target.
-
-    By default, the dimension is that of --start.
-    """
-    start, scale = options.get("start"), options.get("proposal_scale")
-    dim = np.shape(start)[-1] if start is not None else len(scale) if isinstance(scale, list) else 1
-    return NamedTarget(settings).target(dim)
 
 
 def _require_ready(sampler: Sampler, target: Target, options: Options, file: str) -> None:

@@ -133,7 +133,6 @@ class Comparison(MeasuredResult):
             "samples": [self._entry(each) for each in self.samples],
             "ranking": {measure: [list(group) for group in groups] for measure, groups in self.ranking.items()},
             "reference": {measure: [*map(_reference, references)] for measure, references in self.references.items()},
-            "units": self.units and self.units.document,
             **self._closing(),
         }
 

@@ -138,7 +138,6 @@ class Curve(Rate, MeasuredResult):
             "rate": _numbers([self.rate])[0],
             "rate_interval": _numbers(self.rate_interval),
             "tail": np.flatnonzero(self.tail).tolist(),
-            "units": self.units and self.units.document,
             **self._closing(),
         }
 

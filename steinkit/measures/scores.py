@@ -55,7 +55,8 @@ class MeasuredResult(Result):
     def _closing(self) -> dict[str, Any]:
         """Return the last items of the JSON document."""
         origin = {} if self.origin is None else self.origin.to_dict()
-        return {"warnings": list(self.warnings), "version": __version__, **origin}
+        units = self.units and self.units.document
+        return {"units": units, "warnings": list(self.warnings), "version": __version__, **origin}
 
 
 @dataclass(frozen=True, eq=False)

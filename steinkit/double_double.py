@@ -15,12 +15,15 @@ References
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Pair = tuple[Floats, Floats]
+Number = TypeVar("Number", float, Floats)
 
 ROUNDING = 2.0**-96
 """Bound on the relative errors of a few operations and of sums with up to 2^40 terms."""
@@ -31,14 +34,14 @@ UNDERFLOW = 2.0**-1000
 _SPLITTER = 134217729.0  # 2^27 + 1
 
 
-def two_sum(a: Floats, b: Floats) -> Pair:
+def two_sum(a: Number, b: Number) -> tuple[Number, Number]:
     """Return the rounded sum of two doubles and its rounding error."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
 
 
-def two_product(a: Floats, b: Floats) -> Pair:
+def two_product(a: Number, b: Number) -> tuple[Number, Number]:
     """Return the rounded product of two doubles below 2^900 and its rounding error."""
     product, a_scaled, b_scaled = a * b, _SPLITTER * a, _SPLITTER * b
     a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)  # 26-bit numbers, like the low parts
@@ -46,7 +49,16 @@ def two_product(a: Floats, b: Floats) -> Pair:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def times(a: Pair, b: Pair) -> Pair:
+def plus(a: tuple[Number, Number], b: tuple[Number, Number]) -> tuple[Number, Number]:
+    """Return the sum of two double-doubles.
+
+    The error is less than 2^-104 times the sum of their sizes.
+    """
+    high, error = two_sum(a[0], b[0])
+    return two_sum(high, error + (a[1] + b[1]))
+
+
+def times(a: tuple[Number, Number], b: tuple[Number, Number]) -> tuple[Number, Number]:
     """Return the product of two double-doubles."""
     high, error = two_product(a[0], b[0])
     return two_sum(high, error + (a[1] * b[0] + a[0] * b[1]))
@@ -74,8 +86,8 @@ def sums_in_groups(terms: Pair, group: Integers, n: int) -> Pair:
             break
         position = np.arange(len(group)) - np.repeat(begins, np.diff(begins, append=len(group)))
         added = np.flatnonzero(position % 2)
-        total, error = two_sum(high[added - 1], high[added])
-        high[added - 1], low[added - 1] = two_sum(total, error + (low[added - 1] + low[added]))
+        total = plus((high[added - 1], low[added - 1]), (high[added], low[added]))
+        high[added - 1], low[added - 1] = total
         kept = position % 2 == 0
         high, low, group = high[kept], low[kept], group[kept]
     sums = np.zeros((2, n))

@@ -326,7 +326,7 @@ class ChainProgram:
     def _far_row(self, found: kernels.Trace) -> tuple[float, float]:
         """Return the row gamma + t Gamma for the far bound, with an error bound."""
         far, (slope, slope_low) = self.chain.far, found.end_slope
-        turn, turn_low = kernels.two_product(far, slope)
+        turn, turn_low = double_double.two_product(far, slope)
         row = math.fsum([*found.end_value, turn, turn_low, far * slope_low, self.chain.far_low * slope])
         error = (
             found.end_value_error + far * _OUTWARD * found.end_slope_error + 2.0**-100 * abs(turn) + 2.0**-52 * abs(row)

@@ -1,14 +1,7 @@
 """Compiled kernels for the chain form: the recursion and the costate bound.
 
-A double-double is an unevaluated sum of two doubles with a relative precision of about 2^-104 [1]_. Knuth's TwoSum and
-Dekker's TwoProduct compute the exact rounding errors of sums and products. Lengths and weights are double-doubles
-because rounding the data may change the optimum noticeably if points are close or weights are large.
-
-References
-----------
-.. [1] T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18 (1971);
-   M. Joldes, J.-M. Muller and V. Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
-   arithmetic", ACM Trans. Math. Softw. 44 (2017). The relative errors of the operations below are less than 2^-102.
+Lengths and weights are double-doubles (`steinkit.double_double`) because rounding the data may change the optimum
+noticeably if points are close or weights are large. The relative errors of the operations are less than 2^-102.
 """
 
 from __future__ import annotations
@@ -17,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steinkit.double_double import plus, times, two_product, two_sum
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel, on_lists
 from steinkit.sample import Floats, Integers
 
@@ -35,7 +29,6 @@ _SMALLEST = 2.0**-1074  # twice the largest error of a product that underflows
 FAR_UNDERFLOW = 2.0**-1072
 """Largest error of the radius c3 t^2 / 2 at the far bound, divided by 1 + c3."""
 
-_SPLITTER = 134217729.0  # 2^27 + 1
 _DOUBLE_DOUBLE = 2.0**-100  # bound on the relative error of a double-double operation
 # bound on the relative error of a weight, of any product that involves it, and of the sum of such products
 _WEIGHTS = 2.0**-95
@@ -92,48 +85,8 @@ class Chain(NamedTuple):
     far_low: float
 
 
-@inner_array_kernel
-def two_sum(a: float, b: float) -> DoubleDouble:
-    """Return the rounded sum and its rounding error."""
-    total = a + b
-    shadow = total - a
-    return total, (a - (total - shadow)) + (b - shadow)
-
-
-@inner_array_kernel
-def _split(a: float) -> DoubleDouble:
-    """Split a double into a sum of two 26-bit numbers."""
-    scaled = _SPLITTER * a
-    high = scaled - (scaled - a)
-    return high, a - high
-
-
-@inner_array_kernel
-def two_product(a: float, b: float) -> DoubleDouble:
-    """Return the rounded product and its rounding error."""
-    product = a * b
-    a_high, a_low = _split(a)
-    b_high, b_low = _split(b)
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-@inner_array_kernel
-def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Add two double-doubles.
-
-    The error is less than 2^-104 times the sum of their sizes.
-    """
-    high, error = two_sum(a[0], b[0])
-    total, rest = two_sum(high, error + (a[1] + b[1]))
-    return total, rest
-
-
-@inner_array_kernel
-def _times(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Multiply two double-doubles."""
-    high, error = two_product(a[0], b[0])
-    product, rest = two_sum(high, error + (a[1] * b[0] + a[0] * b[1]))
-    return product, rest
+for _operation in (two_sum, two_product, plus, times):
+    inner_array_kernel(_operation)
 
 
 class Trace(NamedTuple):
@@ -183,28 +136,28 @@ def trace(chain: Chain, y: Floats, values: Floats, slopes: Floats) -> Trace:
             value, slope = two_product(chain.box[i], first), two_product(chain.c2, second)
             value_error = slope_error = _UNDERFLOW
         else:
-            half = _times(h, (0.5 * chain.c3, 0.0))
+            half = times(h, (0.5 * chain.c3, 0.0))
             if kind == BOUNDED:
                 value, chord = (0.0, 0.0), two_product(chain.c2, first)
                 value_error = slope_error = _UNDERFLOW
             else:
-                push = _times(half, (first, 0.0))
-                chord = add(slope, push)
+                push = times(half, (first, 0.0))
+                chord = plus(slope, push)
                 slope_error += _DOUBLE_DOUBLE * (abs(slope[0]) + abs(push[0])) + _UNDERFLOW
             if kind == LIPSCHITZ_EDGE:
                 worst = max(worst, (abs(chord[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
-            rise, pull = _times(chord, h), _times(half, (-second, 0.0))
+            rise, pull = times(chord, h), times(half, (-second, 0.0))
             value_error += h[0] * (1.0 + 2.0 * _UNIT_ROUNDOFF) * slope_error
             value_error += _DOUBLE_DOUBLE * (abs(value[0]) + abs(rise[0])) + _UNDERFLOW
             slope_error += _DOUBLE_DOUBLE * (abs(chord[0]) + abs(pull[0])) + _UNDERFLOW
-            value, slope = add(value, rise), add(chord, pull)
+            value, slope = plus(value, rise), plus(chord, pull)
         if i < last or chain.far < 0.0:
             limit = chain.c1 if i < last else chain.box[i]
             worst = max(worst, (abs(value[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + value_error) / limit)
         worst = max(worst, (abs(slope[0]) * (1.0 + 2.0 * _UNIT_ROUNDOFF) + slope_error) / chain.c2)
-        by_value = _times((chain.value[i], chain.value_low[i]), value)
-        by_slope = _times((chain.slope[i], chain.slope_low[i]), slope)
-        objective = add(add(objective, by_value), by_slope)
+        by_value = times((chain.value[i], chain.value_low[i]), value)
+        by_slope = times((chain.slope[i], chain.slope_low[i]), slope)
+        objective = plus(plus(objective, by_value), by_slope)
         magnitude += abs(by_value[0]) + abs(by_slope[0]) + abs(objective[0])
         carried += abs(chain.value[i]) * value_error + abs(chain.slope[i]) * slope_error
         carried += _UNDERFLOW * (1.0 + abs(value[0]) + abs(slope[0]))
@@ -230,7 +183,7 @@ def costate_bound(chain: Chain, p: Floats, forces: Floats) -> float:
     jump, jump_low = np.empty(n), np.empty(n)
     for k in range(n):
         box_force = _box_force(p[ROWS * k], chain.box[k])
-        jump[k], jump_low[k] = add((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
+        jump[k], jump_low[k] = plus((-chain.value[k], -chain.value_low[k]), (box_force, 0.0))
     total = 0.0
     start = n - n  # a literal 0 has a separate type and would cause a second compilation of the callees
     while start < n:
@@ -329,6 +282,6 @@ def _sum_outwards(start: int, end: int, known: int, jump: tuple[Floats, Floats],
     """Set T by the recursion T' = T + jump, starting at `known`."""
     (up, up_low), (high, low) = jump, force
     for k in range(known, end):
-        high[k + 1], low[k + 1] = add((high[k], low[k]), (up[k], up_low[k]))
+        high[k + 1], low[k + 1] = plus((high[k], low[k]), (up[k], up_low[k]))
     for k in range(known - 1, start - 1, -1):
-        high[k], low[k] = add((high[k + 1], low[k + 1]), (-up[k], -up_low[k]))
+        high[k], low[k] = plus((high[k + 1], low[k + 1]), (-up[k], -up_low[k]))

@@ -9,17 +9,11 @@ from support.exact_chain import exact_cost, function_of
 from support.exact_programs import dyadic_scores, dyadic_weights, exact_program, fractions, line_program
 
 from steinkit.discrepancy.graph.programs.chain_form import ChainProgram
-from steinkit.discrepancy.graph.programs.chain_form_kernels import (
-    EDGE,
-    LIPSCHITZ_EDGE,
-    ROWS,
-    _times,
-    add,
-    two_sum,
-)
+from steinkit.discrepancy.graph.programs.chain_form_kernels import EDGE, LIPSCHITZ_EDGE, ROWS
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings, chain
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
+from steinkit.double_double import plus, times, two_sum
 
 
 @pytest.mark.parametrize("n", [1, 64])
@@ -217,6 +211,6 @@ def test_double_double_errors_are_below_their_bounds(seed):
     if seed % 2:
         b = (-a[0] * (1.0 + 2.0**-50), b[1] * 2.0**-60)
     exact, other = sum(map(Fraction, a)), sum(map(Fraction, b))
-    assert abs(sum(map(Fraction, add(a, b))) - exact - other) <= Fraction(1, 2**103) * (abs(exact) + abs(other))
+    assert abs(sum(map(Fraction, plus(a, b))) - exact - other) <= Fraction(1, 2**103) * (abs(exact) + abs(other))
     product = exact * sum(map(Fraction, factor))
-    assert abs(sum(map(Fraction, _times(a, factor))) - product) <= abs(product) * Fraction(1, 2**100)
+    assert abs(sum(map(Fraction, times(a, factor))) - product) <= abs(product) * Fraction(1, 2**100)

@@ -20,10 +20,10 @@ from steinkit.discrepancy.graph.programs.chain_form_kernels import (
     _end_cost,
     costate_bound,
     trace,
-    two_sum,
 )
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.spanner.geometry import sorted_graph
+from steinkit.double_double import two_sum
 
 SIZES = (0.0, 2.0**-40, 1.0, 2.0**40)
 

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from steinkit.discrepancy.graph.spanner.bucket_kernels import add_link
 from steinkit.discrepancy.graph.spanner.search_kernels import (
     HEAP_SIZE,
-    N_TOUCHED,
     Adjacency,
     Frontier,
     clear,
-    heap_pop,
-    heap_push,
     label,
     new_frontier,
+    settle_next,
 )
 from steinkit.runtime.compilation import as_source, inner_kernel, kernel
 from steinkit.sample import Floats, Integers
@@ -88,14 +86,12 @@ def has_path(
     """
     reach, furthest = limits
     start, degree, to, length = graph
-    label(frontier, u, 0.0)
+    label(frontier, u, 0.0, 0.0)
     distance, counts, found = frontier.distance, frontier.counts, False
     while counts[HEAP_SIZE] > 0 and not found:
-        node = frontier.nodes[0]
-        counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, counts[HEAP_SIZE])
-        if frontier.closed[node]:
+        node = settle_next(frontier)
+        if node < 0:
             continue
-        frontier.closed[node] = True
         for k in range(start[node], start[node] + degree[node]):
             through, other = distance[node] + length[k], to[k]
             if through > furthest:
@@ -108,12 +104,7 @@ def has_path(
                 break
             if through + left > furthest:
                 continue
-            if distance[other] == np.inf:
-                frontier.touched[counts[N_TOUCHED]] = other
-                counts[N_TOUCHED] += 1
-            distance[other] = through
-            key = through + weight * left
-            counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, counts[HEAP_SIZE], key, other)
+            label(frontier, other, through, through + weight * left)
     return found
 
 

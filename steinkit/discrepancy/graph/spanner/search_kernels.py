@@ -81,23 +81,25 @@ def new_frontier(graph: Adjacency) -> Frontier:
 
 
 @inner_kernel
-def label(frontier: Frontier, node: int, distance: float) -> None:
+def label(frontier: Frontier, node: int, distance: float, key: float) -> None:
     """Assign a shorter distance to a node, and push the node onto the heap."""
     if frontier.distance[node] == np.inf:
         frontier.touched[frontier.counts[N_TOUCHED]] = node
         frontier.counts[N_TOUCHED] += 1
     frontier.distance[node] = distance
     size = frontier.counts[HEAP_SIZE]
-    frontier.counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, size, distance, node)
+    frontier.counts[HEAP_SIZE] = heap_push(frontier.keys, frontier.nodes, size, key, node)
 
 
 @inner_kernel
-def take_nearest(frontier: Frontier) -> int:
-    """Pop the nearest node from the heap, or return -1 if the entry is outdated."""
-    distance = frontier.keys[0]
+def settle_next(frontier: Frontier) -> int:
+    """Pop and close the node with the smallest key, or return -1 if the node is closed."""
     node = frontier.nodes[0]
     frontier.counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, frontier.counts[HEAP_SIZE])
-    return node if distance <= frontier.distance[node] else -1
+    if frontier.closed[node]:
+        return -1
+    frontier.closed[node] = True
+    return node
 
 
 @as_source
@@ -120,10 +122,10 @@ def search_within(graph: Adjacency, source: int, reach: float, goal: int, fronti
     The search stops early once `goal` is settled. If `goal` equals `source`, the search has no goal.
     """
     start, degree, to, length = graph
-    label(frontier, source, 0.0)
+    label(frontier, source, 0.0, 0.0)
     distance, counts = frontier.distance, frontier.counts
     while counts[HEAP_SIZE] > 0:
-        node = take_nearest(frontier)
+        node = settle_next(frontier)
         if node < 0:
             continue
         if node == goal and node != source:
@@ -133,7 +135,7 @@ def search_within(graph: Adjacency, source: int, reach: float, goal: int, fronti
             if through > reach:
                 break
             if through < distance[to[k]]:
-                label(frontier, to[k], through)
+                label(frontier, to[k], through, through)
 
 
 @inner_kernel
@@ -169,15 +171,13 @@ def search_goals(
     """
     limit, is_open = goals
     start, degree, to, length = graph
-    label(frontier, source, 0.0)
+    label(frontier, source, 0.0, 0.0)
     distance, counts = frontier.distance, frontier.counts
     while counts[HEAP_SIZE] > 0 and n_open > patience:
-        node = frontier.nodes[0]
-        counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, counts[HEAP_SIZE])
-        at = distance[node]
-        if frontier.closed[node]:
+        node = settle_next(frontier)
+        if node < 0:
             continue
-        frontier.closed[node] = True
+        at = distance[node]
         for k in range(start[node], start[node] + degree[node]):
             through = at + length[k]
             if through > reach:
@@ -187,13 +187,7 @@ def search_goals(
                 left = beyond_box(columns, other, low, high) if weight > 0.0 else 0.0
                 if through + left > reach:
                     continue
-                if distance[other] == np.inf:
-                    frontier.touched[counts[N_TOUCHED]] = other
-                    counts[N_TOUCHED] += 1
-                distance[other] = through
-                counts[HEAP_SIZE] = heap_push(
-                    frontier.keys, frontier.nodes, counts[HEAP_SIZE], through + weight * left, other
-                )
+                label(frontier, other, through, through + weight * left)
                 if is_open[other] and through <= limit[other]:
                     is_open[other] = False
                     n_open -= 1
@@ -214,8 +208,8 @@ def search_both_ways(
     If a node has no label from the other side, its distance from that side is at least the distance to the nearest
     unsettled node of that side (`from_u` or `from_v`). The node is skipped if this distance is too large.
     """
-    label(forward, u, 0.0)
-    label(backward, v, 0.0)
+    label(forward, u, 0.0, 0.0)
+    label(backward, v, 0.0, 0.0)
     certain, furthest = reach * (1.0 - margin), reach * (1.0 + margin)
     shortest = np.inf
     for _ in range(budget):
@@ -242,7 +236,7 @@ def settle_nearest(
     Return the length of the shortest path found.
     """
     start, degree, to, length = graph
-    node = take_nearest(near)
+    node = settle_next(near)
     if node < 0:
         return shortest
     for k in range(start[node], start[node] + degree[node]):
@@ -252,7 +246,7 @@ def settle_nearest(
         if through < near.distance[other]:
             shortest = min(shortest, through + beyond[other])
             if through + from_other <= furthest:
-                label(near, other, through)
+                label(near, other, through, through)
     return shortest
 
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
+from steinkit.discrepancy.graph.programs.relative_form import suitable_programs
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.graph.solvers.block import newton_system
@@ -49,11 +50,10 @@ class NewtonMatrix:
     def of(cls, n: int, dim: int) -> NewtonMatrix:
         """Return the matrix for draws from N(0, I) that are far enough apart to avoid rows of a single coordinate."""
         program = stein_program(*normal(n, dim))
-        plan = newton_system.prepare(program)
-        coordinate = plan.forms[0].coordinate(0)
-        system = newton_system.BlockSystem(coordinate, plan.patterns[0], Settings(1e-6))
+        pattern, (coordinate,) = newton_system.prepare(program)[0], suitable_programs(program, [0])
+        system = newton_system.BlockSystem(coordinate, pattern, Settings(1e-6))
         weights = 10.0 ** np.random.default_rng(0).uniform(-2.0, 2.0, len(system.omega))
-        pattern, m = plan.patterns[0], len(coordinate.radius)
+        m = len(coordinate.radius)
         rows = scaled_rows(coordinate)
         in_order = np.append(weights[:m][np.argsort(pattern.rows)], weights[m:][pattern.place])
         matrix = sparse.csc_array(rows.T @ sparse.diags_array(in_order) @ rows)

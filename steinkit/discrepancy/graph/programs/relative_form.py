@@ -39,6 +39,7 @@ this distance, c3 D^2/2 is comparable with c1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -313,25 +314,33 @@ class OwnForm:
 AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
 
 
-def suitable_forms(program: SteinProgram, near: float | None = None) -> list[AnyForm]:
+def suitable_forms(program: SteinProgram, near: float = NEAR) -> list[AnyForm]:
     """Return the form of each coordinate.
 
     The form is relative if points are close to each other or to a bound. Otherwise, the form is the program itself. Two
-    points are close if their distance is less than `near` (`NEAR` by default) times sqrt(c1/c3). Coordinates with the
+    points are close if their distance is less than `near` times sqrt(c1/c3). Coordinates with the
     same edge rows share one form. The forms are cached in the program.
     """
-    key, share = ("forms", near), NEAR if near is None else near
+    key = ("forms", near)
     if key not in program.known:
         if program.is_loose:
-            program.known[key] = [OwnForm(_forms(program.alone(j), share)[0]) for j in range(program.dim)]
+            program.known[key] = [OwnForm(_forms(program.alone(j), near)[0]) for j in range(program.dim)]
         else:
-            program.known[key] = _forms(program, share)
+            program.known[key] = _forms(program, near)
     forms: list[AnyForm] = program.known[key]
     return forms
 
 
-def _forms(program: SteinProgram, share: float) -> list[SteinProgram | RelativeForm]:
-    nearness = share * float(np.sqrt(program.factors.value) / np.sqrt(program.factors.smoothness))
+def suitable_programs(
+    program: SteinProgram, coordinates: Sequence[int] | None, near: float = NEAR
+) -> list[CoordinateProgram]:
+    """Return the programs of the given coordinates (default: all) in their suitable forms."""
+    forms = suitable_forms(program, near)
+    return [forms[j].coordinate(j) for j in (range(program.dim) if coordinates is None else coordinates)]
+
+
+def _forms(program: SteinProgram, near: float) -> list[SteinProgram | RelativeForm]:
+    nearness = near * float(np.sqrt(program.factors.value) / np.sqrt(program.factors.smoothness))
     forest = find_forest(program, nearness)
     shared = program if (forest.parent < 0).all() else RelativeForm(program, forest)
     moved = (move_to_bounds(forest, program, j, nearness) for j in range(program.dim))

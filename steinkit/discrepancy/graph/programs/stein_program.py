@@ -130,7 +130,7 @@ class SteinProgram:
     Attributes
     ----------
     known : dict
-        Cache for the forms of the coordinates and the block solver's plan.
+        Cache for the forms of the coordinates and the block solver's row patterns.
     """
 
     points: Floats

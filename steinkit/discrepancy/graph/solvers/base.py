@@ -126,25 +126,31 @@ def asked_for(program: SteinProgram, coordinates: Sequence[int] | None) -> Seque
     return range(program.dim) if coordinates is None else coordinates
 
 
-def closed_form(program: CoordinateProgram, solver: str) -> Candidate:
-    """Return the optimum y = u sign(b) of a program without rows."""
-    return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (solver,))
-
-
-def unsolved(program: CoordinateProgram, solver: str) -> Candidate:
-    """Return a candidate of zeros for a solver that had no time to run."""
-    return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
-
-
 def each_coordinate(
-    solve: Callable[[Task, Settings], Candidate], tasks: Sequence[Task], settings: Settings
+    solve: Callable[..., Candidate],
+    solver: str,
+    settings: Settings,
+    programs: Sequence[CoordinateProgram],
+    *further: Sequence[Any],
 ) -> list[Candidate]:
-    """Solve one task per coordinate in parallel threads.
+    """Solve one program per coordinate in parallel threads.
 
-    Each thread uses one BLAS thread.
+    Each thread uses one BLAS thread. The function `solve` is called with a program, with its items of `further`, and
+    with the settings. It is not called for programs without rows, where y = u sign(b) is optimal, or when there is no
+    time left, where the candidate is zero.
     """
+
+    def work(task: tuple[CoordinateProgram, Any]) -> Candidate:
+        program = task[0]
+        if not len(program.radius):
+            return Candidate(program, np.copysign(program.box, program.objective), np.empty(0), (solver,))
+        if settings.stopped:
+            return Candidate(program, np.zeros(len(program.box)), np.zeros(len(program.radius)), (solver,))
+        return solve(*task, settings)
+
+    tasks = list(zip(programs, *further, strict=True))
     with one_thread_in_libraries(), progress_bar("coordinates", len(tasks), shown=settings.progress) as bar:
-        return side_by_side(lambda task: solve(task, settings), tasks, settings, done=bar.update)
+        return side_by_side(work, tasks, settings, done=bar.update)
 
 
 def side_by_side(

@@ -18,10 +18,10 @@ import cvxpy as cp
 import numpy as np
 
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import suitable_programs
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import highs
-from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, each_coordinate
+from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, each_coordinate
 from steinkit.errors import TimeLimitError, UsageError
 from steinkit.runtime.deadlines import interruptible, time_limit
 
@@ -53,11 +53,10 @@ def solve(
             f"max_seconds (--max-seconds) is not supported with solver {name}; omit it, or choose one of "
             f"{', '.join(_TIME_LIMITS)}"
         )
-    forms = suitable_forms(program)
-    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
+    programs = suitable_programs(program, coordinates)
     with warnings.catch_warnings():  # set outside the worker threads because warning filters are global
         warnings.simplefilter("ignore")  # the solution may be inaccurate, but the certificate provides an error bound
-        return each_coordinate(lambda one, _: solve_coordinate(one, settings, name, label), programs, settings)
+        return each_coordinate(partial(solve_coordinate, solver=name, label=label), label, settings, programs)
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings, solver: str, label: str = "cvxpy") -> Candidate:

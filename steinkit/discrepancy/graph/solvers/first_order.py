@@ -44,17 +44,10 @@ from scipy import sparse
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import suitable_programs
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import first_order_kernels as kernels
-from steinkit.discrepancy.graph.solvers.base import (
-    Candidate,
-    Settings,
-    asked_for,
-    closed_form,
-    each_coordinate,
-    unsolved,
-)
+from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, each_coordinate
 from steinkit.sample import Floats
 
 _SMALLEST_RADIUS = 1e-30  # relative to the largest |A y|; keeps the scaled rows within the range of single precision
@@ -85,9 +78,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
     If a bracket is wider than the tolerance, its candidate includes a note.
     """
-    forms = suitable_forms(program, _NEAR)
-    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
-    return each_coordinate(solve_coordinate, programs, settings)
+    return each_coordinate(solve_coordinate, "first_order", settings, suitable_programs(program, coordinates, _NEAR))
 
 
 def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidate:
@@ -95,10 +86,6 @@ def solve_coordinate(program: CoordinateProgram, settings: Settings) -> Candidat
 
     The time limit also ends the iteration.
     """
-    if not len(program.radius):
-        return closed_form(program, "first_order")
-    if settings.stopped:
-        return unsolved(program, "first_order")
     run = Iteration(program, settings)
     history: list[tuple[int, float]] = []
     next_check = _FIRST_CHECK

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import highspy
@@ -23,17 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import suitable_programs
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
-from steinkit.discrepancy.graph.solvers.base import (
-    Candidate,
-    Settings,
-    asked_for,
-    best_of,
-    closed_form,
-    each_coordinate,
-    unsolved,
-)
+from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, best_of, each_coordinate
 from steinkit.sample import Floats
 
 Point = tuple[Floats, Floats]
@@ -68,9 +60,7 @@ def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] 
 
     Relative variables are used when points lie close together.
     """
-    forms = suitable_forms(program)
-    programs = [forms[j].coordinate(j) for j in asked_for(program, coordinates)]
-    return each_coordinate(solve_coordinate, programs, settings)
+    return each_coordinate(solve_coordinate, "highs", settings, suitable_programs(program, coordinates))
 
 
 def solve_coordinate(
@@ -92,26 +82,20 @@ def solve_coordinate(
     tuned : bool, default True
         True if `run` uses the options. Otherwise, the dual program is solved only once.
     """
-    if not len(program.radius):
-        return closed_form(program, label)
-    if settings.stopped:
-        return unsolved(program, label)
     run = run_highs if run is None else run
     matching = min(max(0.03 * settings.tolerance, 1e-8), 1e-5)
-    methods: list[tuple[str, Callable[[], Point]]] = [
-        ("the dual program", lambda: _interior_point(program, settings, run, matching)),
-        (f"the dual program at {_TIGHTEST:g}", lambda: _interior_point(program, settings, run, _TIGHTEST)),
-        ("the program itself", lambda: _dual_simplex(program, settings, run)),
-    ]
-    if not tuned:
-        del methods[1]
-    history, best = [], unsolved(program, label)
-    for name, method in methods:
-        found = Candidate(program, *method(), (label,))
-        history.append(f"{name}: {found.proof.gap:.1e}")
-        best = found if len(history) == 1 else best_of(best, found)
+    best = Candidate(program, *_interior_point(program, settings, run, matching), (label,))
+    history = [f"the dual program: {best.proof.gap:.1e}"]
+    fallbacks: dict[str, Callable[[], Point]] = {
+        f"the dual program at {_TIGHTEST:g}": partial(_interior_point, program, settings, run, _TIGHTEST),
+        "the program itself": partial(_dual_simplex, program, settings, run),
+    }
+    for name, method in list(fallbacks.items())[0 if tuned else 1 :]:
         if best.proof.gap <= settings.tolerance or settings.stopped:
             break
+        found = Candidate(program, *method(), (label,))
+        history.append(f"{name}: {found.proof.gap:.1e}")
+        best = best_of(best, found)
     if len(history) > 1:
         best = replace(best, notes=(f"{label} required a fallback; bracket widths were {'; '.join(history)}",))
     return best

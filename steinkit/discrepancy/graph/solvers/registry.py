@@ -172,7 +172,7 @@ def _in_turn(program: SteinProgram, settings: Settings) -> Iterator[tuple[str, S
         yield "first_order", _early(settings)
     from steinkit.discrepancy.graph.solvers.block.newton_system import prepare
 
-    flops = prepare(program).flops
+    flops = max(pattern.symbolic.flops for pattern in prepare(program))
     if dim == 3 and ((tolerance >= _LOOSE and flops * tolerance > _MUCH_WORK) or (is_limited and flops > _LONG_WORK)):
         yield "first_order", _early(settings)
     if flops <= (_MOST_FLOPS if dim <= 3 else _MOST_FLOPS_ABOVE):

@@ -70,10 +70,10 @@ def test_brackets_close_for_points_that_nearly_coincide(sample):
         assert proof.gap <= TOLERANCE
 
 
-def test_brackets_stay_open_without_relative_variables(monkeypatch):
+def test_brackets_stay_open_without_relative_variables():
     """Negative control: the matrix form leaves the bracket open."""
     program = program_on(jittered(200, 2, 1e-8))
-    monkeypatch.setattr(relative_form, "NEAR", 0.0)
+    program.known["forms", relative_form.NEAR] = [program] * program.dim
     for proof in proofs(block.solve(program, Settings(TOLERANCE))):
         assert proof.gap > 1e-2
 

@@ -102,8 +102,8 @@ def test_bounds_of_different_forms_are_combined(monkeypatch):
     points[7] = points[3] + 1e-6  # `block` then uses relative variables
     program = SteinProgram(points, -points, np.full(60, 1 / 60), sk.greedy_spanner(points))
 
-    def no_multipliers(task, settings):
-        answer = block_solve(task, settings)
+    def no_multipliers(coordinate, pattern, settings):
+        answer = block_solve(coordinate, pattern, settings)
         return replace(answer, p=0.0 * answer.p)
 
     def no_solution(coordinate, settings):

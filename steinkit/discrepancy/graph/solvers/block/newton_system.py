@@ -10,7 +10,7 @@ The factorization H = LL' is multifrontal [1]_, which means that nodes are elimi
 eliminated in a minimum degree ordering [2]_. Every front passes its Schur complement to its parent in the elimination
 tree. The ordering, the tree and the positions of the entries depend only on the sparsity pattern of the rows. These
 structures are computed once and shared by the coordinates (`prepare`). The cost of a factorization is computed from
-these structures in advance (`BlockPlan.flops`).
+these structures in advance (`Symbolic.flops`).
 
 References
 ----------
@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -33,17 +32,10 @@ from scipy.sparse.linalg import spilu
 
 from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.programs.matrix_form import CoordinateProgram
-from steinkit.discrepancy.graph.programs.relative_form import AnyForm, suitable_forms
+from steinkit.discrepancy.graph.programs.relative_form import suitable_forms, suitable_programs
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers import interior_point
-from steinkit.discrepancy.graph.solvers.base import (
-    Candidate,
-    Settings,
-    asked_for,
-    closed_form,
-    each_coordinate,
-    unsolved,
-)
+from steinkit.discrepancy.graph.solvers.base import Candidate, Settings, asked_for, each_coordinate
 from steinkit.discrepancy.graph.solvers.block import cholesky_kernels, elimination_kernels
 from steinkit.discrepancy.graph.solvers.block.cholesky_kernels import Fronts
 from steinkit.discrepancy.graph.solvers.block.rows_kernels import assemble, pair_positions
@@ -71,7 +63,7 @@ class Symbolic:
     stack : int
         Maximum number of Schur complement entries that are stored at a time.
     flops : float
-        Number of floating-point operations in one factorization.
+        Number of floating-point operations in one factorization. A solution requires ten to thirty factorizations.
     """
 
     position: Integers
@@ -189,27 +181,12 @@ class Pattern:
     place: Integers
 
 
-class BlockPlan(NamedTuple):
-    """Form and row pattern of each coordinate's program."""
+def prepare(program: SteinProgram) -> list[Pattern]:
+    """Analyze the rows of every coordinate.
 
-    forms: list[AnyForm]
-    patterns: list[Pattern]
-
-    @property
-    def flops(self) -> float:
-        """Number of floating-point operations in one factorization.
-
-        A solution requires ten to thirty factorizations.
-        """
-        return max(pattern.symbolic.flops for pattern in self.patterns)
-
-
-def prepare(program: SteinProgram) -> BlockPlan:
-    """Choose the form of every coordinate, and analyze its rows.
-
-    The plan is cached in the program.
+    The patterns are cached in the program. Coordinates with the same edge rows share one pattern.
     """
-    if "plan" not in program.known:
+    if "patterns" not in program.known:
         forms = suitable_forms(program)
         patterns: list[Pattern] = []
         for j, form in enumerate(forms):
@@ -219,17 +196,17 @@ def prepare(program: SteinProgram) -> BlockPlan:
                 continue
             with small_work(_ANALYZED * form.edge_rows[0].nnz):
                 patterns.append(find_pattern(form.edge_rows[0], program.n_points))
-        program.known["plan"] = BlockPlan(forms, patterns)
-    plan: BlockPlan = program.known["plan"]
-    return plan
+        program.known["patterns"] = patterns
+    found: list[Pattern] = program.known["patterns"]
+    return found
 
 
 def solve(program: SteinProgram, settings: Settings, coordinates: Sequence[int] | None = None) -> list[Candidate]:
     """Solve a program for the given coordinates (default: all)."""
-    plan = prepare(program)
-    tasks = [(plan.forms[j].coordinate(j), plan.patterns[j]) for j in asked_for(program, coordinates)]
-    with small_work(_INTERPRETED * sum(len(pattern.positions) for _, pattern in tasks)):
-        return each_coordinate(solve_coordinate, tasks, settings)
+    every, programs = prepare(program), suitable_programs(program, coordinates)
+    patterns = [every[j] for j in asked_for(program, coordinates)]
+    with small_work(_INTERPRETED * sum(len(pattern.positions) for pattern in patterns)):
+        return each_coordinate(solve_coordinate, "block", settings, programs, patterns)
 
 
 def find_pattern(matrix: sparse.csr_array, n_points: int) -> Pattern:
@@ -280,13 +257,8 @@ def _pair_positions(starts: Integers, columns: Integers, fronts: Fronts) -> Inte
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def solve_coordinate(task: tuple[CoordinateProgram, Pattern], settings: Settings) -> Candidate:
+def solve_coordinate(program: CoordinateProgram, pattern: Pattern, settings: Settings) -> Candidate:
     """Solve one coordinate, given its program and the pattern of the leading rows."""
-    program, pattern = task
-    if not len(program.radius):
-        return closed_form(program, "block")
-    if settings.stopped:
-        return unsolved(program, "block")
     system = BlockSystem(program, _extended(pattern, program.matrix), settings)
     solution = interior_point.solve(system, settings, CORRECTORS)
     y, p = system.unscaled(solution)

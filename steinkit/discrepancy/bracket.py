@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from steinkit.arguments import number
-from steinkit.errors import Caution, CrossedBracketError, SolverError, reservations
+from steinkit.errors import Caution, CrossedBracketError, SolverError, UsageError, reservations
 from steinkit.measurement import BracketResult
 from steinkit.sample import DistinctSample, Floats
 from steinkit.text import rounded_outwards, within
@@ -144,21 +144,15 @@ def exact_sum(terms: list[float] | Floats) -> float:
         return math.inf
 
 
-def outwards(end: float, exponent: int, *, up: bool = False) -> float:
-    """Return ``end * 2**exponent``, rounded outward if it is not representable.
-
-    The result is rounded up if ``up`` is True, and down otherwise.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        scaled = float(np.ldexp(end, exponent))
-        if float(np.ldexp(scaled, -exponent)) == end:
-            return scaled
-    return math.nextafter(scaled, math.inf if up else -math.inf)
-
-
 def tolerance_of(given: float | None, usual: float) -> float:
     """Return the requested relative width of a bracket, or the default."""
     return usual if given is None else number(given, "tolerance", lambda t: 0.0 < t < 1.0, "between 0 and 1")
+
+
+def require_one_coordinate(dim: int, name: str, other: str) -> None:
+    """Raise UsageError if the draws have several coordinates, and recommend another measure."""
+    if dim != 1:
+        raise UsageError(f"{name} requires draws with one coordinate; got {dim}: use {other}")
 
 
 def accepted(result: Found, name: str, cause: str, remedy: str) -> Found:

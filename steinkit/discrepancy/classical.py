@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from threading import Event
 from typing import ClassVar
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, outwards, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_one_coordinate, tolerance_of
 from steinkit.discrepancy.classical_bounds import prove
 from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
-from steinkit.errors import UsageError, cautious
+from steinkit.errors import cautious
 from steinkit.runtime.deadlines import interruptible, require_time, seconds_left, within_time
 from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
@@ -79,8 +79,7 @@ class ClassicalSteinDiscrepancy(Measured):
 
         The mean of h is 0 under the target and equals `lower` over the sample.
         """
-        with np.errstate(over="ignore"):
-            return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
+        return np.asarray(self.g * self.scores[:, 0] + self.grad_g)
 
 
 @cautious
@@ -172,19 +171,15 @@ def classical_stein_discrepancy(
     requested = tolerance_of(tolerance, 1e-6)
     began = time.perf_counter()
     data = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
-    if data.points.dim != 1:
-        raise UsageError(
-            f"the classical Stein discrepancy requires draws with one coordinate; got {data.points.dim}: "
-            "use graph_stein_discrepancy"
-        )
+    require_one_coordinate(data.points.dim, "the classical Stein discrepancy", "graph_stein_discrepancy")
     order = np.argsort(data.points.points[:, 0])
+    back = np.argsort(order)
     # To keep the solver and the proof accurate, the unit of the points is 2^length (near sqrt(c1 / c3)), and the unit
     # of g is 2^height (near c1). The optimum is 2^(length - height) times the optimum in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
-    given = (factors.value, factors.gradient, factors.smoothness)
-    limits = (-math.inf, math.inf) if data.bounds is None else data.bounds[0]
-    low, high = np.ldexp(limits, -length).tolist()
+    given = astuple(factors)
+    low, high = (-math.inf, math.inf) if data.bounds is None else np.ldexp(data.bounds[0], -length).tolist()
     program = ClassicalProgram(
         points=np.ldexp(data.points.points[order, 0], -length),
         weights=data.points.weights[order],
@@ -199,15 +194,12 @@ def classical_stein_discrepancy(
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
         lower, upper, value, slope = prove(program, answer)
-    g, grad_g = np.empty(len(order)), np.empty(len(order))
-    with np.errstate(over="ignore"):
-        g[order] = np.ldexp(value, height) * data.units.scale
-        grad_g[order] = np.ldexp(slope, height - length)
+    lower, upper = np.ldexp([lower, upper], height - length).tolist()  # exact for Stein factors from 1e-100 to 1e100
     result = ClassicalSteinDiscrepancy(
-        lower=outwards(lower, height - length),
-        upper=outwards(upper, height - length, up=True),
-        g=g,
-        grad_g=grad_g,
+        lower=lower,
+        upper=upper,
+        g=np.ldexp(value, height)[back] * data.units.scale,
+        grad_g=np.ldexp(slope, height - length)[back],
         sample=data.raw.points,
         scores=data.raw.scores,
         units=data.units,

@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from dataclasses import astuple, replace
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,6 @@ _ROUNDING = 2.0**-48
 _TINY = 2.0**-900  # this margin exceeds the total underflow of all terms
 _HALVINGS = 60
 _MARGIN = 1e-14  # margin for cones; their left-hand side is a sum of four terms of order one
-_BITS = 800  # lengths and slopes are in units of 2^-800, and values are in units of 2^-1601
 
 
 def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, Floats, Floats]:
@@ -99,39 +98,32 @@ def function_of(
 
     Each result is rounded only once.
     """
-    c3, n, inner = Fraction(program.factors.smoothness), len(value), program.inner.tolist()
-    x, low, high = _whole(program.points, _BITS), *(_whole(np.nan_to_num([end]), _BITS)[0] for end in program.bounds)
-    h = [x[k + 1] - x[k] for k in inner]
-    h += [2 * (x[0] - low if sign > 0.0 else high - x[-1]) for _, _, sign in program.ends]
-    turns = [math.floor(c3 * k * Fraction(v)) for k, v in zip(h, turn.tolist(), strict=True)]
-    bends = [math.floor(c3 * k * k * Fraction(u)) for k, u in zip(h, bend.tolist(), strict=True)]
-    starts, heights = _whole(slope, _BITS), _whole(value, 2 * _BITS + 1)
-    # these are a and c3 a^2 u
-    ends = {end[2]: (h[k] // 2, bends[k] // 2) for k, end in enumerate(program.ends, start=len(inner))}
-    value, slope = value.copy(), slope.copy()
+    c3, low, high = Fraction(program.factors.smoothness), *program.bounds
+    x, values, slopes, bends, turns = (
+        [Fraction(number) for number in each.tolist()] for each in (program.points, value, slope, bend, turn)
+    )
+    at_bounds = {}  # a and c3 a^2 u
+    for (point, _, sign), u in zip(program.ends, bends[len(program.inner) :], strict=True):
+        distance = abs(x[point] - Fraction(low if sign > 0.0 else high))
+        at_bounds[sign] = distance, c3 * distance * distance * u
+    gap = 0
     for first, stop in pairwise(program.starts.tolist()):
-        left, right = ends.get(1.0) if first == 0 else None, ends.get(-1.0) if stop == n else None
-        begin = int(np.searchsorted(program.inner, first))
-        gaps = slice(begin, begin + stop - first - 1)
-        slopes = list(accumulate([starts[first], *turns[gaps]]))
-        rises = zip(h[gaps], pairwise(slopes), bends[gaps], strict=True)
-        origin = heights[first] if left is None else 2 * left[0] * slopes[0] + left[1]
-        values = list(accumulate([origin, *(k * (s + t) + rise for k, (s, t), rise in rises)]))
-        miss = 0 if right is None else values[-1] + 2 * right[0] * slopes[-1] + right[1]
-        length = high - low if left and right else 0
-        if length:
-            slopes = [2 * length * each - miss for each in slopes]
-            values = [length * each - miss * (place - low) for each, place in zip(values, x, strict=True)]
-        else:
-            values = [each - miss for each in values]
-        slope[first:stop] = [each / (max(2 * length, 1) << _BITS) for each in slopes]
-        value[first:stop] = [each / (max(length, 1) << 2 * _BITS + 1) for each in values]
-    return value, slope
-
-
-def _whole(numbers: Floats, bits: int) -> list[int]:
-    """Return numbers in units of 2^-bits, rounded down."""
-    return [math.floor(Fraction(number) * 2**bits) for number in numbers.tolist()]
+        left = at_bounds.get(1.0) if first == 0 else None
+        right = at_bounds.get(-1.0) if stop == len(x) else None
+        if left:
+            values[first] = left[0] * slopes[first] + left[1]
+        for k in range(first, stop - 1):
+            h = x[k + 1] - x[k]
+            slopes[k + 1] = slopes[k] + c3 * h * turns[gap]
+            values[k + 1] = values[k] + h * (slopes[k] + slopes[k + 1]) / 2 + c3 * h * h / 2 * bends[gap]
+            gap += 1
+        if right:
+            miss = values[stop - 1] + right[0] * slopes[stop - 1] + right[1]
+            tilt = miss / (Fraction(high) - Fraction(low)) if left else Fraction(0)
+            for k in range(first, stop):
+                values[k] -= tilt * (x[k] - Fraction(low)) if left else miss
+                slopes[k] -= tilt
+    return np.array(values, dtype=np.float64), np.array(slopes, dtype=np.float64)
 
 
 def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, bend: Floats, turn: Floats) -> Floats:

@@ -188,20 +188,16 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     ]
     limits = [cp.abs(slope) <= c.gradient]
     curvature = math.sqrt(2.0 / c.value) / math.sqrt(c.smoothness)
-    for sign, cut in (
-        (1.0, over),
-        (-1.0, under),
-    ):  # the inequality sum of (a x)^2 <= 1 + l x is equivalent to ||(l x, 2 a x)|| <= 2 + l x
+    # the inequality sum of (a x)^2 <= 1 + l x is equivalent to ||(l x, 2 a x)|| <= 2 + l x
+    for sign, cut in ((1.0, over), (-1.0, under)):
         limits.append(cp.SOC(2.0 - 2.0 * sign * bend, cp.vstack([2.0 * bend, 2.0 * turn, 4.0 * cut])))
         limits.append(cp.SOC(2.0 - sign * value / c.value, cp.vstack([value / c.value, curvature * slope])))
     objective = (coupled * pull / scale) @ value + (coupled * weights / scale) @ slope
     problem = cp.Problem(cp.Maximize(objective), rows + limits)
-    options = _SOLVER if math.isinf(seconds) else _SOLVER | {"time_limit": max(seconds, 1e-3)}
-    # this error is raised if numbers overflow
-    with warnings.catch_warnings(), contextlib.suppress(cp.SolverError, ValueError):
-        # the warning states that the result may be inaccurate, but the proof determines the accuracy
-        warnings.simplefilter("ignore")
-        problem.solve(solver=cp.CLARABEL, **options)
+    # The error is raised if numbers overflow. The warning states that the result may be inaccurate, but the proof
+    # determines the accuracy.
+    with warnings.catch_warnings(action="ignore"), contextlib.suppress(cp.SolverError, ValueError):
+        problem.solve(solver=cp.CLARABEL, time_limit=max(seconds, 1e-3), **_SOLVER)
 
     def found(numbers: Floats | None, size: int) -> Floats:
         return np.zeros(size) if numbers is None else np.asarray(numbers, dtype=np.float64)

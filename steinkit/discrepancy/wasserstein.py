@@ -19,17 +19,16 @@ References
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Measured, accepted, tolerance_of
+from steinkit.discrepancy.bracket import Measured, accepted, require_one_coordinate, tolerance_of
 from steinkit.errors import InputError, UsageError, cautious
 from steinkit.result import Claim
 from steinkit.runtime.deadlines import require_time, within_time
@@ -37,8 +36,6 @@ from steinkit.sample import DistinctSample, Floats, Sample
 from steinkit.scored_sample import require_names
 from steinkit.target import Target, require_target
 from steinkit.units import Units, UnitsLike
-
-LongFloats = NDArray[np.longdouble]
 
 _LONG = float(np.finfo(np.longdouble).eps)
 _EPS = 2.0**-52
@@ -159,7 +156,13 @@ def wasserstein_distance(
     sample = _weighted(draws, weights)
     points = sample.distinct()
     chosen = Units.of(units, points)
-    lower, upper = _to_target(sample, points, target)
+    if not target.has_tail_integrals:
+        raise UsageError(
+            f"expected a target with a cdf and tail integrals, got {target.label}: pass cdf= and tail_integrals= to "
+            "Target, or compare with a sample from the target"
+        )
+    require_names(sample, target)
+    lower, upper = _between_cdfs(*_levels(sample, points), target)
     if chosen.kind != "raw":
         lower, upper = lower / chosen.scale.item() * (1.0 - _EPS), upper / chosen.scale.item() * (1.0 + _EPS)
     omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were omitted"
@@ -178,53 +181,35 @@ def wasserstein_distance(
 
 
 def _weighted(draws: DrawsLike, weights: ArrayLike | None) -> Sample:
-    sample = as_sample(draws)
-    if weights is not None and sample.weights is not None:
-        raise UsageError("`weights` must be omitted because the sample has weights")
-    sample = replace(sample, weights=sample.weights if weights is None else np.asarray(weights), scores=None)
-    if sample.dim != 1:
-        raise UsageError(
-            f"the Wasserstein distance requires draws with one coordinate; got {sample.dim}: "
-            "use sliced_stein_discrepancy"
-        )
+    sample = replace(as_sample(draws), scores=None)
+    if weights is not None:
+        if sample.weights is not None:
+            raise UsageError("`weights` must be omitted because the sample has weights")
+        sample = replace(sample, weights=np.asarray(weights))
+    require_one_coordinate(sample.dim, "the Wasserstein distance", "sliced_stein_discrepancy")
     require_range(sample.points, "draws")
-    if sample.weights is not None:
-        require_range(sample.weights, "weights")
+    require_range(_masses(sample), "weights")
     return sample
 
 
-def _masses(sample: Sample, points: DistinctSample) -> LongFloats:
-    """Return the weights of the n distinct points.
+def _masses(sample: Sample) -> Floats:
+    """Return the weights of the draws, which are 1 if the sample has no weights."""
+    return np.ones(len(sample)) if sample.weights is None else sample.weights
 
-    If the sample is unweighted, these weights are exact.
+
+def _levels(sample: Sample, points: DistinctSample) -> tuple[Floats, Floats, float]:
+    """Return the sorted points, the levels of F_Q between them, and a bound on the errors of the levels.
+
+    If the sample is unweighted, the levels are quotients of exact sums.
     """
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    sums, carried = np.zeros(len(points), dtype=np.longdouble), points.inverse >= 0
-    np.add.at(sums, points.inverse[carried], weights[carried].astype(np.longdouble))
-    return sums
-
-
-def _to_target(sample: Sample, points: DistinctSample, target: Target) -> tuple[float, float]:
-    """Bracket the integral of |F_Q - F_P|."""
-    if not target.has_tail_integrals:
-        raise UsageError(
-            f"expected a target with a cdf and tail integrals, got {target.label}: pass cdf= and tail_integrals= to "
-            "Target, or compare with a sample from the target"
-        )
-    require_names(sample, target)
-    order = np.argsort(points.points[:, 0])
-    x, sums = points.points[order, 0], np.cumsum(_masses(sample, points)[order])
-    levels = np.asarray(sums[:-1] / sums[-1], dtype=np.float64)
-    if len(x) == 1:
-        x, levels = np.repeat(x, 2), np.array([0.5])
+    order, carried = np.argsort(points.points[:, 0]), points.inverse >= 0
+    x, sums = points.points[order, 0], np.zeros(len(points), dtype=np.longdouble)
+    np.add.at(sums, points.inverse[carried], _masses(sample)[carried].astype(np.longdouble))
+    sums = np.cumsum(sums[order])
     error = 2.0**-53 + 2.0 * _LONG + (0.0 if sample.weights is None else 4.0 * _LONG * len(sample))
-    lower, upper = _between_cdfs(x, levels, error, target)
-    if not np.isfinite(upper):
-        raise InputError(
-            f"the Wasserstein distance to {target.label} is infinite because the target has no mean; "
-            "use graph_stein_discrepancy"
-        )
-    return lower, upper
+    if len(x) == 1:
+        return np.repeat(x, 2), np.array([0.5]), error
+    return x, np.asarray(sums[:-1] / sums[-1], dtype=np.float64), error
 
 
 def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:
@@ -250,15 +235,17 @@ def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tu
             f"got {np.min(integrals)}"
         )
     outside = float(integrals[0, 0] + integrals[-1, 1])
-    if not math.isfinite(outside):
-        return math.inf, math.inf
+    if not np.isfinite(outside):
+        raise InputError(
+            f"the Wasserstein distance to {target.label} is infinite because the target has no mean; "
+            "use graph_stein_discrepancy"
+        )
     parts = h * np.where(falling, level, 1.0 - level)
     share, change = np.add.reduceat(parts, starts), np.diff(integrals, axis=0)
     area = sign * np.where(run_falls, share - change[:, 0], -change[:, 1] - share)
     wrong, doubt = target.cdf_accuracy * integrals.sum(axis=1), np.repeat(doubt, 3)[pieces]
-    unsure = np.where(
-        pieces % 3 == 1, 2.0 * (doubt + cdf[1:] - cdf[:-1]), 0.0
-    )  # the crossing may be anywhere in this piece
+    # the crossing may be anywhere in the second of the three pieces of a gap
+    unsure = np.where(pieces % 3 == 1, 2.0 * (doubt + cdf[1:] - cdf[:-1]), 0.0)
     slack = np.add.reduceat(h * (error + unsure), starts) + _ROUNDING * (share + np.abs(area)) + wrong[:-1] + wrong[1:]
     nearest = np.maximum(np.maximum(cdf[:-1] - level, level - cdf[1:]), 0.0)
     furthest = np.maximum(level - cdf[:-1], cdf[1:] - level)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import steinkit as sk
-from steinkit.discrepancy.bracket import outwards
 from steinkit.errors import CrossedBracketError
 
 SIZES = np.array([1.0, 1.0, 1.0, 1e-9, 1e-50, 1e-90, 1e50, 1e90, 1e-310])
@@ -50,12 +49,6 @@ def test_results_or_steinkit_errors_without_numpy_warnings(seed):
     except (sk.InputError, sk.UsageError, sk.SolverError):
         return
     assert 0.0 <= result.lower <= result.upper
-
-
-def test_brackets_that_underflow_are_rounded_outwards():
-    assert outwards(3.0, -1074) == 3 * 2.0**-1074
-    assert outwards(3.0, -1075) == 2.0**-1074
-    assert outwards(3.0, -1075, up=True) > 1.5 * 2.0**-1074
 
 
 def test_stein_factors_out_of_range_are_refused():

@@ -188,7 +188,6 @@ def classical_stein_discrepancy(
         bounds=(low, high),
     )
     scored = time.perf_counter()
-    require_time("setting up the program")
     answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "solving the program")
     require_time("solving the program")
     solved = time.perf_counter()

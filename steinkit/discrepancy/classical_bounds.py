@@ -131,14 +131,13 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
 
     The multiple is found by bisection and is the same for all points of a component.
     """
-    c, n_inner = program.factors, len(program.inner)
-    at_ends = np.array([end[0] for end in program.ends], dtype=np.int64)
-    left, right = np.concatenate([program.inner, at_ends]), np.concatenate([program.inner + 1, at_ends])
+    c, mean = program.factors, program.matrices[1] @ slope
+    left = np.append(program.inner, [point for point, _, _ in program.ends]).astype(np.int64)
+    turn = np.where(np.arange(len(left)) < len(program.inner), turn, 0.0)
     count = len(program.starts) - 1
     component = np.repeat(np.arange(count), np.diff(program.starts))
     real = program.lengths > 0.0  # if a draw lies on a bound, there is no additional constraint
     width = np.where(real, c.smoothness * program.lengths, 1.0)
-    mean, turn = 0.5 * (slope[left] + slope[right]), np.where(np.arange(len(left)) < n_inner, turn, 0.0)
 
     def fails(scale: Floats) -> NDArray[np.bool_]:
         at_points, at_gaps = scale[component], scale[component[left]]

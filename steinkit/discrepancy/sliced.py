@@ -131,19 +131,14 @@ def solve_slice(
     tolerance : float
     """
     require_time("solving slices")
-    ((along,), (pulls,)) = finite_projections(direction[None], points, scores)
+    ((along,), (pulls,)) = projected(direction[None], points, scores)
     u, (mass, _), pull = merged(along, pulls, weights)
     value, slope, _ = stein_factors
     moved, summed = float(mass @ np.abs(pull)), float(weights[0] @ np.abs(pulls))
     rounding = double_double.ROUNDING * value * summed + 4.0 * UNIT_ROUNDOFF * (value * moved + slope)
     rounding = 1.01 * rounding + double_double.UNDERFLOW * (value + slope)
     found = graph_stein_discrepancy(
-        u[:, None],
-        scores=pull[:, None],
-        weights=mass,
-        bounds=bounds,
-        stein_factors=stein_factors,
-        tolerance=tolerance,
+        u[:, None], scores=pull[:, None], weights=mass, bounds=bounds, stein_factors=stein_factors, tolerance=tolerance
     )
     return Slice(
         direction=direction,
@@ -156,30 +151,25 @@ def solve_slice(
     )
 
 
-def finite_projections(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return u = v.x and s.w for the draws, as in `projected`.
-
-    Raises InputError if a result overflows.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow raises an error
-        along, pulls = projected(directions, points, scores)
-    if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
-        raise InputError("draws or scores overflow along a direction: rescale them")
-    return along, pulls
-
-
 def projected(directions: Floats, points: Floats, scores: Floats) -> tuple[Floats, Floats]:
     """Return u = v.x and s.w for k directions v as arrays of shape (k, n).
 
     Here, w = v / |v|^2. The results have no rounding errors along a coordinate axis.
+
+    Raises
+    ------
+    InputError
+        If a result overflows.
     """
     along, pulls = np.empty((2, len(directions), len(points)))
     single = (np.count_nonzero(directions, axis=1) == 1) & (directions.max(axis=1) == 1.0)
     j, others = directions[single].argmax(axis=1), directions[~single]
     along[single], pulls[single] = points[:, j].T, scores[:, j].T
-    if len(others):
+    with np.errstate(over="ignore", invalid="ignore"):
         along[~single] = others @ points.T
         pulls[~single] = (others / np.einsum("kd,kd->k", others, others)[:, None]) @ scores.T
+    if not (np.isfinite(along).all() and np.isfinite(pulls).all()):
+        raise InputError("draws or scores overflow along a direction: rescale them")
     return along, pulls
 
 
@@ -207,9 +197,8 @@ def _cubic_spline(nodes: Floats, phi: Floats, slope: Floats, u: Floats) -> tuple
     at = np.empty(len(u), dtype=np.int64)
     at[order] = np.searchsorted(nodes[1:-1], u[order], side="right")
     s, first, second, third = u - nodes[at], slope[at], square[at], cubic[at]
-    return phi[at] + first * s + second * (s * s) + third * (s * s * s), first + second * s * 2.0 + third * (
-        s * s
-    ) * 3.0
+    value = phi[at] + first * s + second * (s * s) + third * (s * s * s)
+    return value, first + second * s * 2.0 + third * (s * s) * 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steinkit.autocorrelation import tail_probability
 from steinkit.blind_spots import far_apart
@@ -45,7 +45,7 @@ from steinkit.discrepancy.bracket import relative_width
 from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
-from steinkit.discrepancy.sliced import Slice, finite_projections, merged, projected, solve_slice
+from steinkit.discrepancy.sliced import Slice, merged, projected, solve_slice
 from steinkit.draws import Draws
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
@@ -96,7 +96,7 @@ class Half:
         Each weight consists of a high and a low part.
         """
         found = self._distinct
-        for along, pulls in zip(*finite_projections(directions, *np.hsplit(found.points, 2)), strict=True):
+        for along, pulls in zip(*projected(directions, *np.hsplit(found.points, 2)), strict=True):
             order = np.argsort(along)
             u = along[order]
             if (u[1:] == u[:-1]).any():
@@ -282,10 +282,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
     h, directions = _test_functions(points, scaled, laid_out, limits)
     z, times = _scores_of(h, laid_out)
     n_effective = laid_out.size / float(np.median(times))
-    names = (
-        *sample.points.names,
-        *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])),
-    )
+    names = (*sample.points.names, *(f"principal axis {k + 1}" for k in range(len(z) - points.shape[1])))
     return SlicedSteinTest(
         p=min(1.0, len(z) * tail_probability(float(z.max()), n_effective)),
         z=z,
@@ -293,11 +290,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
         autocorrelation_time=times,
         n_effective=n_effective,
         seconds={},
-        warnings=(
-            *sample.notes,
-            *far_apart(sample.points, sample.scores, units),
-            *laid_out.warnings(n_effective),
-        ),
+        warnings=(*sample.notes, *far_apart(sample.points, sample.scores, units), *laid_out.warnings(n_effective)),
         largest=tuple(
             LargeSlice(names[k], float(z[k]), directions[k]) for k in np.argsort(-z, kind="stable")[:_LARGEST]
         ),
@@ -373,22 +366,12 @@ def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
     deviations = np.empty_like(h)  # relative to the mean of each half; the functions differ between the halves
     for half, mean in zip(draws.halves, means, strict=True):
         deviations[:, half] = h[:, half] - mean[:, None]
-    times = draws.autocorrelation_times(np.ldexp(deviations, -_exponents(deviations)))
+    times = draws.autocorrelation_times(deviations)
     inflation = np.maximum(times, np.median(times))
     z = np.zeros(len(h))
     for half, share, mean in zip(draws.halves, shares, means, strict=True):
-        size = _exponents(deviations[:, half])
-        spread = np.ldexp(deviations[:, half], -size) ** 2
+        spread = deviations[:, half] ** 2
         variance = spread @ share**2 if draws.is_weighted else spread.sum(axis=1) / (len(half) - 1) / len(half)
         with np.errstate(divide="ignore", invalid="ignore"):
-            z += np.where(mean == 0.0, 0.0, np.ldexp(mean, -size[:, 0]) / np.sqrt(variance * inflation))
+            z += np.where(mean == 0.0, 0.0, mean / np.sqrt(variance * inflation))
     return z / np.sqrt(3.0), times
-
-
-def _exponents(values: Floats) -> NDArray[np.int32]:
-    """Return a power-of-two exponent for each row that prevents overflow of squares.
-
-    The power of two exceeds all absolute values in the row.
-    """
-    found: NDArray[np.int32] = np.frexp(np.abs(values).max(axis=1, keepdims=True))[1]
-    return found

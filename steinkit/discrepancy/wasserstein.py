@@ -198,18 +198,16 @@ def _masses(sample: Sample) -> Floats:
 
 
 def _levels(sample: Sample, points: DistinctSample) -> tuple[Floats, Floats, float]:
-    """Return the sorted points, the levels of F_Q between them, and a bound on the errors of the levels.
+    """Return the sorted points, the level of F_Q after each point, and a bound on the errors of the levels.
 
-    If the sample is unweighted, the levels are quotients of exact sums.
+    The last point is repeated. If the sample is unweighted, the levels are quotients of exact sums.
     """
     order, carried = np.argsort(points.points[:, 0]), points.inverse >= 0
     x, sums = points.points[order, 0], np.zeros(len(points), dtype=np.longdouble)
     np.add.at(sums, points.inverse[carried], _masses(sample)[carried].astype(np.longdouble))
     sums = np.cumsum(sums[order])
     error = 2.0**-53 + 2.0 * _LONG + (0.0 if sample.weights is None else 4.0 * _LONG * len(sample))
-    if len(x) == 1:
-        return np.repeat(x, 2), np.array([0.5]), error
-    return x, np.asarray(sums[:-1] / sums[-1], dtype=np.float64), error
+    return np.append(x, x[-1]), np.asarray(sums / sums[-1], dtype=np.float64), error
 
 
 def _between_cdfs(x: Floats, levels: Floats, error: float, target: Target) -> tuple[float, float]:

@@ -10,13 +10,7 @@ import numpy as np
 
 from steinkit.discrepancy.bracket import Measured
 from steinkit.discrepancy.graph.distances import DistanceBound, bound_from_convexity, bound_on_line
-from steinkit.discrepancy.graph.readings import (
-    advice,
-    expected_saturation,
-    is_saturated,
-    spacing,
-    width_over_target,
-)
+from steinkit.discrepancy.graph.readings import advice, expected_saturation, is_saturated, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import Graph
 from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
 from steinkit.errors import UsageError

@@ -306,10 +306,7 @@ def _test(
         flip_probability=float(flip_probability),
         autocorrelation_time=tau,
         kernel=base,
-        seconds={
-            "autocorrelation": correlated - seen,
-            "bootstrap": time.perf_counter() - correlated,
-        },
+        seconds={"autocorrelation": correlated - seen, "bootstrap": time.perf_counter() - correlated},
         warnings=(*prepared.cautions, *map(Caution, disorder), *notes),
     )
 
@@ -458,10 +455,8 @@ def _pair_sums(stein: SteinKernel, signs: NDArray[np.float32], threads: int, rou
 
 _MOST_PAIRED = 4000  # maximum number of draws in the bootstrap; the time is quadratic in this number
 _MOST_SUMMED = 20_000  # maximum number of draws for the computation of equivalent draws
-_INTERPRETED, _RADIAL = (
-    1e-8,
-    4,
-)  # seconds per pair and coordinate without compilation, and overhead per pair as a number of coordinates
+# seconds per pair and coordinate without compilation, and overhead per pair as a number of coordinates
+_INTERPRETED, _RADIAL = 1e-8, 4
 
 
 def _equivalent_draws(found: KernelEvidence) -> float:

@@ -331,10 +331,7 @@ def _u_statistic(
 
 
 def greedy_selection(
-    prepared: ScoredSample,
-    m: int,
-    kernel: str | BaseKernel = "imq",
-    moment_weight: float = 0.3,
+    prepared: ScoredSample, m: int, kernel: str | BaseKernel = "imq", moment_weight: float = 0.3
 ) -> Integers:
     """Select m distinct points of a sample by Stein thinning, and return indices."""
     base, _ = kernel_of(kernel).fitted(prepared.points.points)

@@ -28,14 +28,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steinkit.discrepancy.graph.programs.chain_form_kernels import (
-    BOUNDED,
-    EDGE,
-    FREE,
-    LIPSCHITZ_EDGE,
-    ROWS,
-    Chain,
-)
+from steinkit.discrepancy.graph.programs.chain_form_kernels import BOUNDED, EDGE, FREE, LIPSCHITZ_EDGE, ROWS, Chain
 from steinkit.runtime.compilation import array_kernel, inner_array_kernel, on_lists
 from steinkit.sample import Floats, Integers
 

@@ -30,14 +30,7 @@ from steinkit.discrepancy.graph.spanner.empty_box_kernels import RUN, insert_emp
 from steinkit.discrepancy.graph.spanner.geometry import Graph, checked_dilation, edge_lengths, unjoined
 from steinkit.discrepancy.graph.spanner.search_kernels import Adjacency
 from steinkit.runtime.compilation import announced_compilation, small_work
-from steinkit.runtime.deadlines import (
-    StopSignal,
-    interruptible,
-    require_time,
-    stop_signal,
-    thread_count,
-    within_time,
-)
+from steinkit.runtime.deadlines import StopSignal, interruptible, require_time, stop_signal, thread_count, within_time
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 
@@ -205,11 +198,7 @@ def span_greedily(points: Floats, dilation: float, *, n_jobs: int, progress: boo
     if n < 2:
         return unjoined(n)
     margin, n_threads = (32 * n + 64) * np.finfo(np.float64).eps, thread_count(n_jobs)
-    with (
-        stop_signal() as stop,
-        announced_compilation(),
-        progress_bar("spanner", shown=progress) as bar,
-    ):
+    with stop_signal() as stop, announced_compilation(), progress_bar("spanner", shown=progress) as bar:
 
         def build() -> Graph:
             if dim == 2 and n <= MOST_BY_EMPTY_BOXES:

@@ -96,7 +96,7 @@ def halpern_steps(
 @array_kernel
 def repair(
     rows: MatrixRows, step: Floats, y: Floats, limit: float, most: float, sweeps: int, stop: NDArray[np.bool_]
-) -> int:
+) -> None:
     """Reduce row violations by relaxed Kaczmarz sweeps.
 
     Each sweep is followed by a projection onto the box. If |a'y| > R for a row a, the sweep adds -lambda (a'y -+ R)
@@ -118,15 +118,10 @@ def repair(
         Maximum number of sweeps.
     stop : ndarray of bool, shape (1,)
         No further sweep begins once the flag is true.
-
-    Returns
-    -------
-    int
-        Number of sweeps.
     """
-    for sweep in range(sweeps):
+    for _ in range(sweeps):
         if stop[0]:
-            return sweep
+            return
         worst = 0.0
         for i in range(len(step)):
             product = 0.0
@@ -140,5 +135,4 @@ def repair(
         for i in range(len(y)):
             y[i] = min(max(y[i], -1.0), 1.0)
         if worst <= most:
-            return sweep + 1
-    return sweeps
+            return

@@ -110,18 +110,12 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
         Work array for Schur complements.
     stop : ndarray of bool, shape (1,)
         The factorization is left unfinished once the flag is true.
-
-    Returns
-    -------
-    int
-        Number of pivots that were replaced because of rounding errors.
     """
     p = fronts.block
     held = np.empty(fronts.children.size, np.int64)  # fronts that have Schur complements on the stack
     places = np.empty(p * fronts.first[fronts.children.size], np.int64)
     nothing = np.int64(0)
     top = n_held = nothing
-    lost = 0
     for s in range(fronts.children.size):
         if stop[0]:
             break
@@ -134,7 +128,7 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
         bottom = top
         for k in range(before - 1, n_held - 1, -1):
             bottom = _extend_add(fronts, held[k], stack, bottom, nothing, width, panel, width + below, places)
-        lost += _eliminate(panel, update, width, below, stop)
+        _eliminate(panel, update, width, below, stop)
         if below:
             passed = top
             for k in range(before - 1, n_held - 1, -1):
@@ -145,7 +139,6 @@ def factorise(fronts, panels, stack, stop):  # type: ignore[no-untyped-def]
             held[n_held] = s
             n_held += 1
         top = bottom + below * below
-    return lost
 
 
 @inner_array_kernel
@@ -176,19 +169,19 @@ def _extend_add(fronts, child, stack, top, low, high, target, size, places):  # 
 def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-def]
     """Factorize the columns of a panel and set the Schur complement.
 
-    Return the number of replaced pivots.
+    Pivots that are lost to rounding errors are replaced.
     """
     size = width + below
     many = few = width
     if width * width * size > 4 * _BLAS_FLOPS:
         many = _COLUMNS
         few = _FEW_COLUMNS
-    lost = low = 0
+    low = 0
     for j in range(width):
         target = panel[j * size + j : (j + 1) * size]
         if few < width and j % few == 0:
             if stop[0]:
-                return lost
+                return
             low = j
             first = j // many * many
             columns = few
@@ -208,7 +201,6 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
             _subtract_four(target, panel[start:], size, j - q, panel[start], b, c, d)
         pivot = target[0]
         if not pivot > _SMALLEST_PIVOT * abs(before):
-            lost += 1
             pivot = _PARKED_PIVOT
         target[0] = np.sqrt(pivot)
         inverse = 1.0 / target[0]
@@ -216,13 +208,12 @@ def _eliminate(panel, update, width, below, stop):  # type: ignore[no-untyped-de
             target[i] *= inverse
     if width * below * below < _BLAS_FLOPS:
         _subtract_outer(panel, update, width, below)
-        return lost
+        return
     for b in range(0, below, _ROWS):
         if stop[0]:
             break
         rows = _ROWS if b + _ROWS < below else below - b
         subtract_products(update[b * below + b :], below, panel[width + b :], size, width, rows, below - b, _FORGOTTEN)
-    return lost
 
 
 @inner_array_kernel

@@ -61,8 +61,8 @@ def factorised(symbolic, ordered):
         panels[start:stop] = ordered[np.ix_(own, rows)].ravel()
         held[np.ix_(rows, own)] = True
     assert not ordered[~(held | held.T)].any()  # the panels hold the whole matrix
-    lost = kernels.factorise(symbolic.fronts, panels, np.empty(symbolic.stack), np.zeros(1, dtype=bool))
-    return panels, lost
+    kernels.factorise(symbolic.fronts, panels, np.empty(symbolic.stack), np.zeros(1, dtype=bool))
+    return panels, np.count_nonzero(panels == np.sqrt(kernels._PARKED_PIVOT))
 
 
 def solved(symbolic, panels, right):

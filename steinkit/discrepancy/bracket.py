@@ -23,10 +23,8 @@ WIDEST_BRACKET = 0.1
 Found = TypeVar("Found", bound=Any)
 
 
-class Bracketed(BracketResult):
-    """Measurement result with a bracket [lower, upper]."""
-
-    warnings: tuple[str, ...]
+class Documented(BracketResult):
+    """Measurement result with a value, a bracket and a JSON document."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value, its bracket and the wall time for JSON.
@@ -51,6 +49,12 @@ class Bracketed(BracketResult):
     def _details(self) -> dict[str, Any]:
         """Return additional JSON entries for the measure."""
         return {}
+
+
+class Bracketed(Documented):
+    """Measurement result with the midpoint of its bracket as the value."""
+
+    warnings: tuple[str, ...]
 
     @property
     def _extent(self) -> str:
@@ -150,7 +154,10 @@ def tolerance_of(given: float | None, usual: float) -> float:
 
 
 def require_one_coordinate(dim: int, name: str, other: str) -> None:
-    """Raise UsageError if the draws have several coordinates, and recommend another measure."""
+    """Raise UsageError if the draws have several coordinates.
+
+    The message recommends another measure.
+    """
     if dim != 1:
         raise UsageError(f"{name} requires draws with one coordinate; got {dim}: use {other}")
 

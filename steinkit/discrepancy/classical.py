@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import ClassVar
@@ -178,13 +178,12 @@ def classical_stein_discrepancy(
     # of g is 2^height (near c1). The optimum is 2^(length - height) times the optimum in the original units.
     length = round(0.5 * (math.log2(factors.value) - math.log2(factors.smoothness)))
     height = round(math.log2(factors.value))
-    given = astuple(factors)
     low, high = (-math.inf, math.inf) if data.bounds is None else np.ldexp(data.bounds[0], -length).tolist()
     program = ClassicalProgram(
         points=np.ldexp(data.points.points[order, 0], -length),
         weights=data.points.weights[order],
         scores=np.ldexp(data.scores[order, 0], length),
-        factors=SteinFactors(*np.ldexp(given, [-height, length - height, 2 * length - height]).tolist()),
+        factors=SteinFactors(*np.ldexp(factors, [-height, length - height, 2 * length - height]).tolist()),
         bounds=(low, high),
     )
     scored = time.perf_counter()
@@ -202,7 +201,7 @@ def classical_stein_discrepancy(
         sample=data.raw.points,
         scores=data.raw.scores,
         units=data.units,
-        stein_factors=given,
+        stein_factors=(*factors,),
         tolerance=requested,
         seconds={"scores": scored - began, "solve": solved - scored, "proof": time.perf_counter() - solved},
         warnings=data.notes,

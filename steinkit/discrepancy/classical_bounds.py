@@ -33,7 +33,7 @@ and bisection finds the best S. Inaccurate multipliers yield a larger upper boun
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -71,7 +71,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
         nothing = np.zeros((4, len(program.lengths)))
         trivial = upper_bound(program, nothing[0], nothing[1], nothing[2:])
         upper = min(trivial, upper_bound(program, answer.tension, answer.torque, np.maximum(answer.cut, 0.0)))
-    require_ordered(lower, upper, stein_factors=astuple(program.factors), **numbers)
+    require_ordered(lower, upper, stein_factors=program.factors, **numbers)
     return lower, upper, value, slope
 
 

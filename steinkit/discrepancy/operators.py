@@ -162,12 +162,7 @@ class RiemannianLangevin:
                 raise UsageError(f"`{name}` must be a function of an (n, d) array; got {type(given).__name__}")
 
     def coefficients(
-        self,
-        points: Floats,
-        scores: Floats,
-        *,
-        bounds: Floats | None = None,
-        names: tuple[str, ...] = (),
+        self, points: Floats, scores: Floats, *, bounds: Floats | None = None, names: tuple[str, ...] = ()
     ) -> Coefficients:
         """Evaluate and check the operator at the points of a sample.
 

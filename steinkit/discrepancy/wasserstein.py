@@ -198,9 +198,10 @@ def _masses(sample: Sample) -> Floats:
 
 
 def _levels(sample: Sample, points: DistinctSample) -> tuple[Floats, Floats, float]:
-    """Return the sorted points, the level of F_Q after each point, and a bound on the errors of the levels.
+    """Return the sorted points, and the level of F_Q after each point.
 
-    The last point is repeated. If the sample is unweighted, the levels are quotients of exact sums.
+    A bound on the errors of the levels is also returned. The last point is repeated. If the sample is unweighted, the
+    levels are quotients of exact sums.
     """
     order, carried = np.argsort(points.points[:, 0]), points.inverse >= 0
     x, sums = points.points[order, 0], np.zeros(len(points), dtype=np.longdouble)

@@ -24,7 +24,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, Stei
 from steinkit.discrepancy.graph.result import GraphSteinDiscrepancy
 from steinkit.discrepancy.graph.solvers import Candidate, Settings, registry, solver_named
 from steinkit.discrepancy.graph.spanner import geometry
-from steinkit.discrepancy.operators import Coefficients, RiemannianLangevin
+from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import Caution, TimeLimitError, UsageError, cautious
 from steinkit.runtime import deadlines
 from steinkit.sample import Floats
@@ -154,14 +154,18 @@ def graph_stein_discrepancy(
     began = time.perf_counter()
     data = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds).in_units(units)
     sample = data.points
-    coefficients = _coefficients(operator, data.raw)
+    coefficients = scaled = None
+    if operator is not None:
+        require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
+        raw = data.raw
+        coefficients = operator.coefficients(raw.points.points, raw.scores, bounds=raw.bounds, names=raw.points.names)
+        scaled = coefficients.in_units(data.units)
     usual = 1e-6 if sample.dim <= 3 else 1e-3
     settings = Settings(tolerance_of(tolerance, usual), deadlines.deadline(), deadlines.thread_count(n_jobs), progress)
     scored = time.perf_counter()
     from steinkit.runtime.compilation import GRAPH_SECONDS, announced_compilation, small_work
 
     small = small_work(GRAPH_SECONDS * len(sample)) if sample.dim == 1 else nullcontext()
-    scaled = None if coefficients is None else coefficients.in_units(data.units)
     program = SteinProgram(
         sample.points,
         data.scores,
@@ -204,7 +208,7 @@ def graph_stein_discrepancy(
         units=data.units,
         graph=network,
         dilation=stretch,
-        stein_factors=(factors.value, factors.gradient, factors.smoothness),
+        stein_factors=(*factors,),
         solver=" + ".join(dict.fromkeys(answers.solvers)),
         tolerance=settings.tolerance,
         seconds={
@@ -226,18 +230,6 @@ def graph_stein_discrepancy(
     return accepted(result, "the discrepancy", f" (solver {result.solver} could not narrow the bracket)", remedy)
 
 
-def _coefficients(operator: RiemannianLangevin | None, data: ScoredSample) -> Coefficients | None:
-    """Evaluate the operator at the points of the sample.
-
-    For the Langevin operator, None is returned.
-    """
-    if operator is None:
-        return None
-    require_type(RiemannianLangevin, "a RiemannianLangevin or None", operator=operator)
-    sample = data.points
-    return operator.coefficients(sample.points, data.scores, bounds=data.bounds, names=sample.names)
-
-
 def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> tuple[geometry.Graph, float]:
     """Build the graph on the points and return it with its dilation."""
     if not isinstance(kind, str) or kind not in ("spanner", "complete"):
@@ -246,7 +238,7 @@ def graph_on(points: Floats, kind: str, dilation: float, settings: Settings) -> 
     if points.shape[1] == 1:
         return geometry.join_neighbours(points), 1.0
     if kind == "complete":
-        return geometry.join_all_pairs(points), 1.0
+        return geometry.complete_graph(points), 1.0
     from steinkit.discrepancy.graph.spanner.greedy import span_greedily
 
     return span_greedily(points, stretch, n_jobs=settings.n_jobs, progress=settings.progress), stretch

@@ -120,12 +120,6 @@ class GraphSteinDiscrepancy(Measured):
         return gradient
 
     @property
-    def _own_slopes(self) -> Floats:
-        """Derivatives of g_j in direction j, as an array of shape (n, d)."""
-        dim, directions = self.slopes.shape[1:]
-        return self.slopes[:, :, 0] if directions < dim else np.diagonal(self.slopes, axis1=1, axis2=2)
-
-    @property
     def saturation(self) -> float:
         """Ratio of the discrepancy to its largest possible value, the ceiling.
 
@@ -195,7 +189,9 @@ class GraphSteinDiscrepancy(Measured):
         with too many draws and negative in regions with too few draws.
         """
         if self.coefficients is None:
-            spread = np.ascontiguousarray(self._own_slopes).sum(axis=1)
+            is_own = self.slopes.shape[2] < self.sample.dim  # then only derivatives of g_j in direction j are stored
+            own = self.slopes[:, :, 0] if is_own else np.diagonal(self.slopes, axis1=1, axis2=2)
+            spread = np.ascontiguousarray(own).sum(axis=1)
         else:
             spread = (self.coefficients.covariance * self.grad_g).sum(axis=(1, 2))
         return np.asarray((self.g * self.drift).sum(axis=1) + spread)

@@ -42,13 +42,12 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_flags, require_type
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import require_ordered
+from steinkit.discrepancy.bracket import Documented, require_ordered
 from steinkit.discrepancy.kernel.base import BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.rounding import pair_sum_rounding
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
 from steinkit.discrepancy.operators import RiemannianLangevin
 from steinkit.errors import Caution, InputError, UsageError, caution, cautious, reservations
-from steinkit.measurement import BracketResult
 from steinkit.runtime.compilation import announced_compilation
 from steinkit.runtime.deadlines import thread_count, within_time
 from steinkit.sample import DistinctSample, Floats, Integers
@@ -58,7 +57,7 @@ from steinkit.units import Units, UnitsLike
 
 
 @dataclass(frozen=True, eq=False)
-class KernelSteinDiscrepancy(BracketResult):
+class KernelSteinDiscrepancy(Documented):
     """Kernel Stein discrepancy of a sample, with a bracket for rounding errors.
 
     The n points are the distinct points of the sample, in order of first appearance.
@@ -120,26 +119,8 @@ class KernelSteinDiscrepancy(BracketResult):
     seconds: dict[str, float]
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the value, its bracket and its kernel.
-
-        The result has the same format as the output of ``steinkit score --json``.
-
-        Returns
-        -------
-        dict
-            The JSON document, which contains strings, finite numbers, lists and dicts.
-        """
-        return {
-            "measure": self.measure,
-            "value": self.value,
-            "lower": self.lower,
-            "upper": self.upper,
-            "statistic": self.statistic,
-            "squared": self.squared,
-            "kernel": self.kernel.document(),
-            "seconds": self.seconds,
-        }
+    def _details(self) -> dict[str, Any]:
+        return {"statistic": self.statistic, "squared": self.squared, "kernel": self.kernel.document()}
 
     @property
     def full_title(self) -> str:

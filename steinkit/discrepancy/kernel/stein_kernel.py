@@ -64,17 +64,13 @@ class SteinKernel:
         """Tuple of points, drift and covariance."""
         return self.points, self.drift, self.covariance
 
-    @property
-    def _kernels(self) -> tuple[Callable[..., None], Callable[..., None]]:
-        return row_kernels(self.base.radial)
-
     def rows(self, which: Sequence[int] | Integers, start: int = 0, out: Floats | None = None) -> Floats:
         """Compute k0(x_i, x_j) for given rows i and all j >= start.
 
         The result has shape (rows, n). The other entries of the result are undefined.
         """
         values = np.empty((len(which), len(self))) if out is None else out
-        fill_rows, _ = self._kernels
+        fill_rows, _ = row_kernels(self.base.radial)
         fill_rows(self.base.parameters(), self.form, np.asarray(which, dtype=np.int64), start, values)
         return values
 
@@ -128,7 +124,7 @@ class SteinKernel:
         n = len(self)
         stripes = min(_STRIPES, n)
         sums = np.zeros((stripes, n))
-        _, add_rows = self._kernels
+        _, add_rows = row_kernels(self.base.radial)
         parameters, form = self.base.parameters(), self.form
         rows_per_call = min(_ROWS_PER_CALL, max(1, _TERMS_PER_CALL // max(1, self.points.size)))
         reach = rows_per_call * stripes

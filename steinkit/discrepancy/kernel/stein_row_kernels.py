@@ -167,14 +167,7 @@ def row_kernels(radial: Radial) -> tuple[Callable[..., None], Callable[..., None
 
 @inner_kernel
 def _fill_block(
-    radial: Radial,
-    parameters: tuple[float, ...],
-    form: Form,
-    i: int,
-    low: int,
-    high: int,
-    buffers: Floats,
-    out: Floats,
+    radial: Radial, parameters: tuple[float, ...], form: Form, i: int, low: int, high: int, buffers: Floats, out: Floats
 ) -> None:
     """Set out[j - low] = k0(x_i, x_j) for low <= j < high within one block."""
     points, _, covariance = form

@@ -334,7 +334,10 @@ def suitable_forms(program: SteinProgram, near: float = NEAR) -> list[AnyForm]:
 def suitable_programs(
     program: SteinProgram, coordinates: Sequence[int] | None, near: float = NEAR
 ) -> list[CoordinateProgram]:
-    """Return the programs of the given coordinates (default: all) in their suitable forms."""
+    """Return the programs of the given coordinates (default: all).
+
+    The programs have the forms that `suitable_forms` chooses.
+    """
     forms = suitable_forms(program, near)
     return [forms[j].coordinate(j) for j in (range(program.dim) if coordinates is None else coordinates)]
 

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -57,8 +57,7 @@ from steinkit.sample import Floats, Integers
 _CERTAINLY = 1.0 + 1e-9  # margin for selecting edges by stored lengths before the lengths are recomputed
 
 
-@dataclass(frozen=True)
-class SteinFactors:
+class SteinFactors(NamedTuple):
     """Stein factors (c1, c2, c3), which are bounds on Stein functions.
 
     The factors bound g, its gradient, and the Lipschitz constant of its gradient.
@@ -102,6 +101,9 @@ class SteinFactors:
         return self.smoothness * (0.5 * distance) * distance
 
 
+_ALL_ONE = SteinFactors()
+
+
 @dataclass(frozen=True, eq=False)
 class SteinProgram:
     """The d linear programs for a sample.
@@ -137,7 +139,7 @@ class SteinProgram:
     scores: Floats
     weights: Floats
     graph: Graph
-    factors: SteinFactors = SteinFactors()
+    factors: SteinFactors = _ALL_ONE
     bounds: Floats | None = None
     coefficients: Coefficients | None = None
     weights_low: Floats | None = None
@@ -156,10 +158,10 @@ class SteinProgram:
     @property
     def arrays(self) -> dict[str, object]:
         """Arrays that define the program, for use by `instance_kept`."""
-        c, operator = self.factors, {} if self.coefficients is None else vars(self.coefficients)
+        operator = {} if self.coefficients is None else vars(self.coefficients)
         names = "points", "scores", "weights", "weights_low", "bounds"
         named = {name: getattr(self, name) for name in names} | {"edges": self.graph.edges}
-        return named | {"stein_factors": np.array([c.value, c.gradient, c.smoothness])} | operator
+        return named | {"stein_factors": np.array(self.factors)} | operator
 
     @cached_property
     def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
@@ -258,13 +260,13 @@ class SteinProgram:
 
         The bounds are c1 sum |b_gamma| + c2 sum |b_Gamma|.
         """
-        return np.array([self._trivial_bound(j) for j in range(self.dim)])
-
-    def _trivial_bound(self, j: int) -> float:
-        objective = self.objective(j) if self.coefficients is not None else self.alone(j).objective(0)
-        b = np.abs(objective[0]) + double_double.error_of_high(objective)
-        on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
-        return float(self.factors.value * on_value + self.factors.gradient * on_slope) * (1.0 + 1e-9)
+        found = np.empty(self.dim)
+        for j in range(self.dim):
+            objective = self.objective(j) if self.coefficients is not None else self.alone(j).objective(0)
+            b = np.abs(objective[0]) + double_double.error_of_high(objective)
+            on_value, on_slope = b[: self.n_points].sum(), b[self.n_points :].sum()
+            found[j] = (self.factors.value * on_value + self.factors.gradient * on_slope) * (1.0 + 1e-9)
+        return found
 
     def coordinate(self, j: int) -> CoordinateProgram:
         """Return the linear program of coordinate j.

@@ -161,11 +161,6 @@ class ChainSystem:
         """Solve the program to within the tolerance if possible."""
         return interior_point.solve(self, settings, _CORRECTORS)
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def candidate(self, chain: Chain, solution: interior_point.Solution) -> tuple[Floats, Floats]:
-        """Return the variables and multipliers of the chain form."""
-        return variables_of(chain, solution.rows), self.multipliers(chain, solution).ravel()
-
     def multipliers(self, chain: Chain, solution: interior_point.Solution) -> Floats:
         """Return the multipliers of the chain's rows as an array of shape (n, 5)."""
         p = self.scale * solution.multipliers.reshape(-1, ROWS)
@@ -250,7 +245,7 @@ def _edge_by_edge(form: ChainProgram, settings: Settings, progress: Any) -> Cand
     """Solve the program with separate controls for every edge."""
     system = ChainSystem(form.chain, progress)
     solution = system.solve(settings)
-    y, p = system.candidate(form.chain, solution)
+    y, p = variables_of(form.chain, solution.rows), system.multipliers(form.chain, solution).ravel()
     return Candidate(form, y, p, ("chain",), iterations=solution.iterations)
 
 

@@ -111,8 +111,7 @@ def _interior_point(program: CoordinateProgram, settings: Settings, run: Run, to
     m, n = program.matrix.shape
     row_scale = np.maximum(program.radius, _SMALLEST_RADIUS) ** -0.5
     size = np.abs(program.objective[program.objective != 0.0])
-    mean = float(size.mean()) if len(size) else 1.0
-    objective_scale = 1.0 / mean if mean > 0.0 else 1.0
+    objective_scale = 1.0 / float(size.mean()) if len(size) else 1.0
     transposed = sparse.csr_array(sparse.diags_array(row_scale) @ program.matrix).T
     identity = sparse.eye_array(n, format="csc")
     row_cost, box_cost = _COST_SCALE * row_scale * program.radius, _COST_SCALE * program.box

@@ -179,11 +179,7 @@ def complete_graph(points: DrawsLike) -> Graph:
     >>> sk.complete_graph([[0.0, 0.0], [1.0, 2.0], [1.0, 1.0]]).lengths.tolist()
     [3.0, 2.0, 1.0]
     """
-    return join_all_pairs(as_sample(points).points)
-
-
-def join_all_pairs(points: Floats) -> Graph:
-    """Return the complete graph on validated points of shape (n, d)."""
+    points = as_sample(points).points
     n = len(points)
     pairs = n * (n - 1) // 2
     if pairs > MOST_COMPLETE_PAIRS:

@@ -93,8 +93,11 @@ def label(frontier: Frontier, node: int, distance: float, key: float) -> None:
 
 @inner_kernel
 def settle_next(frontier: Frontier) -> int:
-    """Pop and close the node with the smallest key, or return -1 if the node is closed."""
-    node = frontier.nodes[0]
+    """Pop and close the node with the smallest key.
+
+    Return -1 if the node is already closed.
+    """
+    node: int = frontier.nodes[0]
     frontier.counts[HEAP_SIZE] = heap_pop(frontier.keys, frontier.nodes, frontier.counts[HEAP_SIZE])
     if frontier.closed[node]:
         return -1

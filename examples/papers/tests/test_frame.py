@@ -201,11 +201,11 @@ def test_docstrings_claims_and_plots_do_not_change_the_hash(script):
 
 
 def test_changed_code_of_an_application_is_run_again(script):
-    (script.parent / "solvers").mkdir()
-    solver = script.parent / "solvers" / "powers.py"
+    (script.parent / "rules").mkdir()
+    solver = script.parent / "rules" / "powers.py"
     solver.write_text("def power(x):\n    return x * x\n")
     script.write_text(
-        SCRIPT.replace("import numpy", "from solvers.powers import power\nimport numpy", 1).replace("x * x", "power(x)")
+        SCRIPT.replace("import numpy", "from rules.powers import power\nimport numpy", 1).replace("x * x", "power(x)")
     )
     run(script)
     assert "3 of them reused" in run(script)

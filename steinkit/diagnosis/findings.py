@@ -317,7 +317,7 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
     """
     deviations = scores[cause] - draws.shares @ scores[cause]
     variance = draws.shares @ deviations**2
-    slopes = (scores * draws.shares) @ deviations / variance
+    slopes = (scores * draws.shares) @ deviations / variance if variance > 0.0 else np.zeros(len(scores))
     left = scores - slopes[:, None] * scores[cause]
     left[cause] = 0.0
     return np.asarray(left)

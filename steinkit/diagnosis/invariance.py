@@ -471,5 +471,5 @@ def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
     slower = np.maximum(times, np.median(times[spread]))
     z /= np.sqrt(slower)
     tails = tail_probability(np.abs(z), size / slower)
-    worst = int(tails.argmin())
+    worst = int(np.lexsort((-np.abs(z), tails))[0])  # tails may underflow
     return worst, float(z[worst]), min(1.0, 2.0 * len(mean) * float(tails[worst]))

@@ -1,5 +1,6 @@
 """Findings and their sizes, on normal samples with known defects and on constructed moments."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -203,6 +204,14 @@ def test_single_coordinate_has_one_finding():
     x = 2.0 * normal(3, (1000, 1))
     (found,) = sk.verdict(x, scores=-x).findings
     assert (found.kind, found.parameters, found.direction) == ("scale", ("x1",), "too wide")
+
+
+def test_constant_scores_have_findings_without_numpy_warnings():
+    draws = np.random.default_rng(0).standard_normal((1000, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = sk.verdict(draws, scores=np.ones((1000, 2)))
+    assert {each.parameters for each in found.findings} == {("x1",), ("x2",)}
 
 
 def test_heavy_and_light_tails():

@@ -30,6 +30,12 @@ def test_shifted_draws_of_a_curved_ridge_are_rejected_and_exact_ones_pass():
     assert all("x1" in each.finding.parameters for each in shifted)
 
 
+def test_the_largest_of_several_extreme_biases_is_named():
+    """The p-values of both coordinates underflow."""
+    shift = np.array([0.5, 3.0])
+    assert sk.invariance_test(normal_draws(1, 15_000) + shift, NORMAL).finding.parameters == ("x2",)
+
+
 def test_score_function_replaces_a_log_density():
     target = sk.Target(RIDGE.score, dim=2)
     assert sk.invariance_test(ridge_draws(0.0, 1), target).p > 0.05

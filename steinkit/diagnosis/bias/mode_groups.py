@@ -70,7 +70,11 @@ class Proposal:
     def fitted(cls, operand: Operand, rows: Integers | slice = slice(None)) -> Proposal:
         """Fit a distribution with a shrunk covariance to some of the draws in a mode."""
         frame, units = Frame.of(operand, rows), operand.units
-        root = np.linalg.cholesky(frame.covariance)  # positive definite because it is shrunk
+        try:
+            root = np.linalg.cholesky(frame.covariance)
+        except np.linalg.LinAlgError:
+            n = len(operand.draws.points)
+            raise InputError(f"the {n} draws in a mode do not span the space; use more draws") from None
         return cls(units.centre + units.scale * frame.centre, units.scale[:, None] * root)
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -255,7 +259,7 @@ def regions(
     Raises
     ------
     InputError
-        If a region contains many draws of another group, or a group has too few draws or a constant coordinate.
+        If a region contains many draws of another group, or a group has too few draws or does not span its space.
     """
     found = groups
     for _ in range(_ROUNDS):

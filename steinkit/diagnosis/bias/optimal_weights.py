@@ -15,9 +15,9 @@ coordinates are dependent. The Stein operator maps the vector fields phi(z_j) e_
 which also have mean zero under the target. Therefore, the residual r_j of the regression of t_j on t_k and on z_l t_k +
 [k = l] can replace t_j. Powers of z_j are included in the regression but not subtracted. For a normal target, r_j is
 the score of the marginal distribution of z_j, and there is no noise. The regression has a ridge penalty, and draws with
-large scores have little weight. With few draws, l = j only. If coordinate k has bounds, its fields are omitted because
-they would have to vanish at the bounds. The moments are the features used for the entropy weights (`stein_regression`),
-divided by their mean absolute values.
+large scores have little weight. With few draws or many coordinates, l = j only. If coordinate k has bounds, its fields
+are omitted because they would have to vanish at the bounds. The moments are the features used for the entropy weights
+(`stein_regression`), divided by their mean absolute values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,14 @@ from steinkit.discrepancy.graph.spanner import geometry
 from steinkit.discrepancy.weights_program import WeightsProgram
 from steinkit.errors import Caution, InputError, UsageError, cautious, require_known, reservations
 from steinkit.result import Result, Statement, claimed
-from steinkit.runtime.deadlines import deadline, interruptible, one_thread_in_libraries, stop_signal, within_time
+from steinkit.runtime.deadlines import (
+    deadline,
+    interruptible,
+    one_thread_in_libraries,
+    require_time,
+    stop_signal,
+    within_time,
+)
 from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample
 from steinkit.target import Target
@@ -56,8 +63,9 @@ _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and mome
 _MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
 _FEWEST = 8
 _DRAWS_PER_FIELD, _POWERS = 8, 4  # in the regression of the scores; the powers are 1, z, z^2 and z^3
+_WORK = 1.5e8  # largest (draws) x (fields)^2 of one regression
 _INFEASIBLE = 2  # status of linprog
-_FEW_WEIGHTS = "draws may be missing in some regions, so that weights do not improve estimates; run the sampler longer"
+_FEW_WEIGHTS = "draws may be missing in some regions, so the weights may not improve estimates; run the sampler longer"
 _MOST_ROWS, _MOST_PLACES = 10, 8
 
 
@@ -410,21 +418,25 @@ def marginal_scores(z: Floats, scores: Floats, shares: Floats, bounds: Floats | 
     n, dim = z.shape
     is_free = np.ones(dim, dtype=bool) if bounds is None else ~np.isfinite(bounds).any(axis=1)
     covariance = np.atleast_2d(np.cov(z.T, aweights=shares)) * (np.eye(dim) + np.outer(is_free, is_free) > 0.0)
-    roots = np.sqrt(shares / (1.0 + np.einsum("nj,nj->n", scores @ covariance, scores) / dim))[:, None]
+    sizes = np.maximum(np.einsum("nj,nj->n", scores @ covariance, scores), 0.0)
+    roots = np.sqrt(shares / (1.0 + sizes / dim))[:, None]
     roots /= np.linalg.norm(roots)
-    found = scores.copy()
+    kish, found = 1.0 / float((roots**4).sum()), scores.copy()
     for j in range(dim):
+        require_time("removing noise from the scores")
         others = np.flatnonzero(is_free & (np.arange(dim) != j))
         if not len(others):
             continue
-        factors = np.arange(dim) if _DRAWS_PER_FIELD * len(others) * (dim + 1) <= n else np.array([j])
+        width = len(others) * (dim + 1)
+        is_joint = _DRAWS_PER_FIELD * width <= n and n * width**2 < _WORK
+        factors = np.arange(dim) if is_joint else np.array([j])
         fields = z[:, factors, None] * scores[:, None, others] + np.eye(dim)[np.ix_(factors, others)]
         features = np.hstack([scores[:, others], fields.reshape(n, -1)])
         columns = roots * np.column_stack([features, scores[:, j]])
         smooth = np.linalg.qr(roots * np.vander(z[:, j], _POWERS))[0]
         columns -= smooth @ (smooth.T @ columns)
         gram = columns.T @ columns
-        found[:, j] -= features @ ridge(gram[:-1, :-1], gram[:-1, -1:], gram[-1:, -1], n)[:, 0]
+        found[:, j] -= features @ ridge(gram[:-1, :-1], gram[:-1, -1:], gram[-1:, -1], kish)[:, 0]
     return found
 
 

@@ -268,12 +268,13 @@ def _by_mode_weights(
     unscored, corrected = replace(sample, scores=None), modes.reweighted
     parts = estimates_in_modes(unscored, target, bounds, modes)
     before, after = (bias_of_mixture(parts, modes, weighted) for weighted in (False, True))
-    how = "the draws within the modes are unchanged"
+    how, notes = "the draws within the modes are unchanged", modes.warnings
     if method == "optimal":
         weights = np.empty(len(sample))
         for k, share in enumerate(modes.shares):
             rows = modes.labels == k
-            weights[rows] = share * optimal_weights(unscored[rows], target, bounds=bounds).weights
+            found = optimal_weights(unscored[rows], target, bounds=bounds)
+            weights[rows], notes = share * found.weights, notes + found.warnings
         corrected = corrected.with_columns(weights=weights)
         parts = estimates_in_modes(unscored.with_columns(weights=weights), target, bounds, modes)
         after = replace(bias_of_mixture(parts, modes, True), weights=weights)
@@ -282,7 +283,7 @@ def _by_mode_weights(
     still = "" if _is_within_noise(after) else "and some biases remain; see the estimates after the repair"
     still = f"and their bias could not be estimated: {left}" if left else still
     cautions = (Caution(f"{how}, {still}"),) if still else ()
-    warnings = tuple(dict.fromkeys((*modes.warnings, *after.warnings, *cautions)))
+    warnings = tuple(dict.fromkeys((*notes, *after.warnings, *cautions)))
     return Repaired(corrected, "modes", after.effective_size, before, after, selected(sample, target)[0], warnings)
 
 

@@ -161,6 +161,15 @@ def test_unusable_input_is_rejected(given, error, message):
         sk.mode_weights(**{"draws": points, "target": sk.targets.Normal([0.0, 0.0])} | given)
 
 
+def test_a_mode_of_two_repeated_points_is_rejected():
+    centre = np.array([20.0, 0.0])
+    target = sk.targets.GaussianMixture([[0.0, 0.0], centre])
+    points = np.repeat([[1.0, 1.0], [-1.0, -1.0]], 100, axis=0)
+    draws = np.vstack([np.random.default_rng(0).standard_normal((200, 2)), centre + points])
+    with pytest.raises(sk.InputError, match="200"):
+        sk.mode_weights(draws, target)
+
+
 def test_modes_that_nearly_touch_are_rejected_or_accurate():
     mixture, rejected, p = two_modes(2, separation=4.0, share=0.4), 0, []
     for seed in range(8):

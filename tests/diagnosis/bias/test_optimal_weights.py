@@ -62,6 +62,20 @@ def test_marginal_scores_of_normal_draws_are_exact():
     assert marginal_scores(z, scores, shares, bounds)[:, 0] == pytest.approx(scores[:, 0])
 
 
+@pytest.mark.parametrize("tau", [1e-7, 1e-9])
+def test_nearly_collinear_draws_have_weights(tau):
+    y, e = np.random.default_rng(11).standard_normal((2, 400))
+    slope = e / tau
+    found = sk.optimal_weights(np.column_stack([y, y + tau * e]), scores=np.column_stack([slope - y, -slope]))
+    assert found.upper < 0.2 * found.before
+
+
+def test_time_limit_is_kept_in_many_dimensions():
+    x = np.random.default_rng(12).standard_normal((1000, 150))
+    with pytest.raises(sk.TimeLimitError):
+        sk.optimal_weights(x, scores=-x, max_seconds=0.5)
+
+
 def test_small_effective_size_is_reported():
     x = np.random.default_rng(10).standard_normal((300, 2))
     x = x[x[:, 0] > -0.3]

@@ -36,7 +36,7 @@ from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.quantities import Quantities, require_sign
 from steinkit.diagnosis.bias.result import LEAST_SIZE
 from steinkit.diagnosis.bias.stein_regression import ridge
-from steinkit.discrepancy.bracket import refuse_wide, relative_width, tolerance_of
+from steinkit.discrepancy.bracket import accepted, relative_width, tolerance_of
 from steinkit.discrepancy.graph.discrepancy import graph_on
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
 from steinkit.discrepancy.graph.solvers import Settings
@@ -367,11 +367,7 @@ def optimal_weights(
         seconds=time.perf_counter() - began,
         warnings=warnings,
     )
-    if result.gap <= width:
-        return result
-    message = f"the smallest discrepancy lies in {result.bracket}, a bracket with a relative width of {result.gap:.1e}"
-    refuse_wide(result, message, "Allow more time, or thin the sample")  # type: ignore[arg-type]
-    return replace(result, warnings=(*result.warnings, Caution(message)))
+    return accepted(result, "the smallest discrepancy", "", "Allow more time, or thin the sample")
 
 
 def in_standard_units(given: ScoredSample) -> tuple[ScoredSample, ScoredSample]:

@@ -46,7 +46,8 @@ from steinkit.sample import Floats
 
 # this relative margin covers the double-precision operations on a term and the rounding of an exact sum
 _ROUNDING = 2.0**-48
-_TINY = 2.0**-900  # this margin exceeds the total underflow of all terms
+_TINY = 2.0**-900  # this margin exceeds the total underflow of all terms, values and slopes excepted
+_UNDERFLOW = 2.0**-1074  # largest error of a value or slope that underflows
 _HALVINGS = 60
 _MARGIN = 1e-14  # margin for cones; their left-hand side is a sum of four terms of order one
 
@@ -87,7 +88,8 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
     scale = _largest_multiples(program, value, slope, bend, turn)
     value, slope = scale * value, scale * slope
     parts = np.concatenate([program.weights * (program.scores * value), program.weights * slope])
-    lower = math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts)) - _TINY
+    underflow = _UNDERFLOW * math.fsum(program.weights * (np.abs(program.scores) + 1.0))
+    lower = math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts)) - underflow - _TINY
     return (lower, value, slope) if lower > 0.0 else (0.0, *np.zeros((2, len(value))))
 
 

@@ -2,7 +2,7 @@
 
 Numba stores machine code in the folder NUMBA_CACHE_DIR. If this variable is not set, the code is stored in the module's
 ``__pycache__`` folder if this folder is writable, and otherwise in the user's cache folder. A kernel is recompiled if
-its source file has changed.
+its source file has changed. Inner kernels in other files, such as `double_double`, do not count.
 
 **Plain Python.** For a first verdict on a thousand draws, compilation would take several times longer than all other
 work, and importing Numba and loading machine code would take as long as that work. Inside a `small_work` block, kernels

@@ -9,7 +9,7 @@ import pytest
 from support.exact_classical import SUPPORTS, dual_value, random_classical
 
 from steinkit.discrepancy.classical_bounds import prove, upper_bound
-from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
+from steinkit.discrepancy.classical_program import ClassicalProgram, ConeAnswer, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 
 
@@ -135,3 +135,16 @@ def test_rounding_of_large_contributions_of_gaps(seed):
     for sizes in ((1.0, 0.0, 0.0), (1.0, 2.0**20, 0.0), (0.0, 0.0, 1.0), (2.0**-20, 0.0, 1.0)):
         cut = 2.0**30 * sizes[2] * np.abs(rng.normal(size=(2, 2)))
         assert_proved(program, sizes[0] * 2.0**30 * rng.normal(size=2), sizes[1] * 2.0**30 * rng.normal(size=2), cut)
+
+
+def test_lower_bound_includes_the_underflow_of_values():
+    """The values are of order 1e-324. In units of the length, the optimum is that of the unit interval."""
+
+    def bounds(length):
+        points, scores = np.array([0.5 * length]), np.array([5.0 / length])
+        program = ClassicalProgram(points, np.ones(1), scores, SteinFactors(), (0.0, length))
+        bend, (none, zeros) = np.array([0.4999, -0.4999]), np.zeros((2, 2))
+        answer = ConeAnswer(zeros[:1], zeros[:1], bend, none, none, none, np.zeros((2, 2)), "optimal")
+        return prove(program, answer)
+
+    assert bounds(5e-162)[0] <= 5e-162 * bounds(1.0)[0] * (1.0 + 1e-3)

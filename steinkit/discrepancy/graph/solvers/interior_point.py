@@ -196,6 +196,8 @@ class _State:
         self.force[:] = 0.0
         self.system.step(self.force, self.change)
         affine = barrier.affine_gap(interior, self.weights, gap, self.change)
+        if not math.isfinite(affine):
+            return False
         mu = gap / products
         ratio = min(1.0, max(0.0, affine / gap))
         centre = min(max(ratio**3, _LEAST_SIGMA), _MOST_SIGMA) * mu

@@ -105,7 +105,7 @@ def one_problem(name: str, repeats: int, budget: int, quick: bool) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small chains of one problem, one repeat")
+    parser.add_argument("--quick", action="store_true", help="small chains, one repeat")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--problem", choices=PROBLEMS)
     given = parser.parse_args()
@@ -113,8 +113,7 @@ def main() -> None:
     columns = ("best", "grid", "tuned", "ratio", "worst", "cost", "grid s", "tune s")
     print(f"{'problem':10}{''.join(f'{each:>10}' for each in columns)}")
     warnings.simplefilter("ignore", SteinkitWarning)
-    names = list(PROBLEMS)[: 1 if given.quick else None]
-    for name in [given.problem] if given.problem else names:
+    for name in [given.problem] if given.problem else PROBLEMS:
         one_problem(name, 1 if given.quick else given.repeats, 30_000 if given.quick else 300_000, given.quick)
 
 

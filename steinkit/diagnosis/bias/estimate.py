@@ -162,6 +162,7 @@ def bias_of(
     with one_thread_in_libraries():
         require_time("estimating biases")
         quantities = Quantities.of(prepared, functions)
+        require_time("estimating biases")
         found, slowest = quantities.by_regression(), prepared.standard_draws.of_slowest_change
         hidden, is_multimodal = quantities.hidden_shares(slowest)
         hidden = unusable or hidden

@@ -203,7 +203,7 @@ def _unpacked(value: Any, arrays: Archive, module: str = _ROOT) -> Any:
 
 
 def _type_of(name: str, module: str) -> Any:
-    """Return the dataclass with the given name, or None if there is none.
+    """Return the dataclass with the given name, or None if files may not contain it.
 
     The name is public, or it is defined or imported in the module.
     """

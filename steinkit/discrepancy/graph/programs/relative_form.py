@@ -318,8 +318,8 @@ def suitable_forms(program: SteinProgram, near: float = NEAR) -> list[AnyForm]:
     """Return the form of each coordinate.
 
     The form is relative if points are close to each other or to a bound. Otherwise, the form is the program itself. Two
-    points are close if their distance is less than `near` times sqrt(c1/c3). Coordinates with the
-    same edge rows share one form. The forms are cached in the program.
+    points are close if their distance is less than `near` times sqrt(c1/c3). Coordinates with the same edge rows share
+    one form. The forms are cached in the program.
     """
     key = ("forms", near)
     if key not in program.known:

@@ -40,7 +40,7 @@ class OwnOption(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Option:
+class SamplerOption:
     """Keyword argument of a sampler.
 
     Attributes
@@ -67,11 +67,11 @@ class Sampler:
     function: Callable[..., Draws]
     own: Mapping[str, OwnOption]
 
-    def options(self) -> dict[str, Option]:
+    def options(self) -> dict[str, SamplerOption]:
         """Return the options as a dictionary keyed by name."""
         empty = inspect.Parameter.empty
         return {
-            each.name: Option(each.name, each.default is empty, None if each.default is empty else each.default)
+            each.name: SamplerOption(each.name, each.default is empty, None if each.default is empty else each.default)
             for each in inspect.signature(self.function).parameters.values()
             if each.kind is each.KEYWORD_ONLY and each.name not in _PYTHON_ONLY
         }

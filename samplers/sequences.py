@@ -31,7 +31,7 @@ import numpy as np
 from steinkit.arguments import require_flags, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
-from steinkit.samplers.chains.draws import Draws, Kind, chain_seeds, generator
+from steinkit.samplers.chains.draws import Draws, StreamKind, chain_seeds, generator
 from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.registry import OwnOption, sampler
 from steinkit.target import Target, require_target
@@ -75,7 +75,7 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     """
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     seeds = chain_seeds(seed, chains)
-    points = np.stack([as_target(target).sample(draws, generator(s, Kind.PROPOSAL)) for s in seeds])
+    points = np.stack([as_target(target).sample(draws, generator(s, StreamKind.PROPOSAL)) for s in seeds])
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 
@@ -129,7 +129,7 @@ def sobol(
     exponent = (draws + skipped - 1).bit_length()  # a power of two because SciPy warns about other lengths
     points = np.empty((chains, draws, len(lower)))
     for chain, chain_seed in enumerate(seeds):
-        rng = generator(chain_seed, Kind.PROPOSAL)
+        rng = generator(chain_seed, StreamKind.PROPOSAL)
         sequence = qmc.Sobol(len(lower), scramble=scramble, bits=53, rng=rng)
         points[chain] = sequence.random_base2(exponent)[skipped : skipped + draws]
     points = _into_box(points, lower, upper)

@@ -26,7 +26,7 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest
 from steinkit.samplers.acceptance.sequential import AusterityTest
 from steinkit.samplers.chains import likelihood_terms as models
-from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunKeywords, RunOptions, normals
+from steinkit.samplers.chains.draws import Draws, Noise, Recorder, RunKeywords, RunOptions, StreamKind, normals
 from steinkit.samplers.chains.gradients import (
     BatchGradient,
     Langevin,
@@ -241,7 +241,7 @@ def _take_steps(states: Floats, run: StochasticLangevin) -> None:
     """Advance all chains together, with the same cost per step for all chains."""
     chains, options, recorder = np.arange(len(states)), run.options, run.recorder
     gradient = BatchGradient(run.model, run.batch, options.seeds, run.mode)
-    noise = Noise(options.seeds, Kind.PROPOSAL, states.shape[1], normals)
+    noise = Noise(options.seeds, StreamKind.PROPOSAL, states.shape[1], normals)
     done = np.zeros(len(states), dtype=np.int64)  # number of steps taken, which is the same for all chains
     steps = options.steps_of(run.step_cost, run.before)
     for t in progress_bar("sampling", shown=options.progress, unit=" steps", steps=range(steps)):

@@ -58,7 +58,7 @@ FEW_EFFECTIVE = 100.0  # with fewer effective draws, tests reject exact draws to
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class ChainDraws:
     """Draws with positive weight in a sample, ordered by chain.
 
     Attributes
@@ -94,7 +94,7 @@ class Draws:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Sample, distinct: DistinctSample, scores: Floats) -> Draws:
+    def of(cls, given: Sample, distinct: DistinctSample, scores: Floats) -> ChainDraws:
         """Combine a sample with its distinct points and the scores at these points.
 
         Raises
@@ -142,11 +142,11 @@ class Draws:
             names=distinct.names,
         )
 
-    def in_units(self, units: Units) -> Draws:
+    def in_units(self, units: Units) -> ChainDraws:
         """Return the draws converted to other units."""
         return replace(self, points=units.points(self.points), scores=units.scores(self.scores))
 
-    def only(self, rows: Integers | slice) -> Draws:
+    def only(self, rows: Integers | slice) -> ChainDraws:
         """Return a subset of the draws, given row numbers in increasing order."""
         kept = {name: getattr(self, name)[rows] for name in ("rows", "points", "scores", "shares", "chain")}
         kept["shares"] = kept["shares"] / kept["shares"].sum()

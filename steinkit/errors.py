@@ -386,7 +386,7 @@ def _shown(message: str) -> str:
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return a hint such as ``' (did you mean "theta1"?)'``, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff) if isinstance(word, str) else []
-    return f" (did you mean {listed(near, last=' or ')}?)" if near else ""
+    return f" (did you mean {quoted(near, last=' or ')}?)" if near else ""
 
 
 def require_known(given: Iterable[str], known: Collection[str], what: str, which: str) -> None:
@@ -405,12 +405,12 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, which
             raise UsageError(f"{what} {name!r}{did_you_mean(name, known)}; {which} are {', '.join(known)}")
 
 
-def listed(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
+def quoted(names: Sequence[str], *, most: int = 12, last: str = ", ") -> str:
     """Join at most ``most`` quoted names."""
-    quoted = [f'"{name}"' for name in names[:most]]
+    shown = [f'"{name}"' for name in names[:most]]
     if len(names) > most:
-        return ", ".join(quoted) + f" and {len(names) - most} more"
-    return last.join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+        return ", ".join(shown) + f" and {len(names) - most} more"
+    return last.join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def shortened(text: str, most: int = 40) -> str:
@@ -418,7 +418,7 @@ def shortened(text: str, most: int = 40) -> str:
     return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
 
 
-def imported(module: str, package: str, extra: str) -> Any:
+def import_extra(module: str, package: str, extra: str) -> Any:
     """Import a module from an optional package or raise MissingDependencyError."""
     try:
         return importlib.import_module(module)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import real_numbers
 from steinkit.containers.named_draws import indexed, positions
-from steinkit.errors import InputError, UsageError, imported
+from steinkit.errors import InputError, UsageError, import_extra
 from steinkit.sample import Floats
 
 _SIZES = (1, 16, 128, 1024)  # numbers of points per call; the function is compiled for each of these numbers
@@ -30,7 +30,7 @@ _MIXED = ("requires arguments to have the same dtypes", "verifier errors", "inco
 
 def jax_module() -> Any:
     """Import JAX or raise MissingDependencyError."""
-    return imported("jax", "JAX", "jax")
+    return import_extra("jax", "JAX", "jax")
 
 
 def double_precision() -> Any:

@@ -16,8 +16,8 @@ from steinkit import double_double
 from steinkit.arguments import require_range, require_unmasked
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.draws import Draws
-from steinkit.errors import Caution, InputError, UsageError, during, listed
+from steinkit.draws import ChainDraws
+from steinkit.errors import Caution, InputError, UsageError, during, quoted
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, first_occurrences, rectangle_of, split_chains
 from steinkit.target import Target, as_bounds, require_inside, require_target
 from steinkit.text import count, ordinal
@@ -114,9 +114,9 @@ class ScoredSample:
         return found
 
     @cached_property
-    def draws(self) -> Draws:
+    def draws(self) -> ChainDraws:
         """Draws with positive weight. At least eight are required."""
-        return Draws.of(self.given, self.points, self.scores)
+        return ChainDraws.of(self.given, self.points, self.scores)
 
     @cached_property
     def standard(self) -> ScoredSample:
@@ -129,7 +129,7 @@ class ScoredSample:
         return Units.of("own", self.points)
 
     @cached_property
-    def standard_draws(self) -> Draws:
+    def standard_draws(self) -> ChainDraws:
         """Draws with positive weight, in units of their standard deviations."""
         return self.draws.in_units(self.own_units)
 
@@ -295,7 +295,7 @@ def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, 
     if not set(names) <= set(sample.names):
         return sample, ()
     others = [name for name in sample.names if name not in names]
-    note = f"the columns {listed(others, most=5)} are not parameters of the target and were ignored"
+    note = f"the columns {quoted(others, most=5)} are not parameters of the target and were ignored"
     return sample.select(names), ((note,) if others else ())
 
 

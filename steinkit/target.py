@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steinkit.arguments import generator_from, real_numbers, require_functions, require_lists, require_type, whole
-from steinkit.errors import InputError, UsageError, listed
+from steinkit.errors import InputError, UsageError, quoted
 from steinkit.finite_differences import DifferenceScore, length_scales, numerical_gradient, rounding_error, slopes_of
 from steinkit.sample import Floats, Integers, default_names, require_printable
 from steinkit.user_functions import Vectorised, call_checked, call_where_defined, numbers_from
@@ -481,7 +481,7 @@ class Target:
         if difference[row, column] > rtol:
             different = [self._name(int(each), names) for each in np.flatnonzero((difference > rtol).any(axis=0))]
             raise InputError(
-                f"the score is not the gradient of the log density in {listed(different)} ({len(different)} of "
+                f"the score is not the gradient of the log density in {quoted(different)} ({len(different)} of "
                 f"{points.shape[1]} parameters): at {show_point(points[row])}, parameter "
                 f"{self._name(int(column), names)!r}, the score is {score[row, column]:.6g} and finite differences are "
                 f"{gradient[row, column]:.6g}; check the score's signs and scales"

@@ -91,7 +91,7 @@ def alternatives(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
-def shortened(name: str, most: int) -> str:
+def abbreviated(name: str, most: int) -> str:
     """Return a printable name for a figure, omitting the middle of a long name."""
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"

@@ -31,7 +31,7 @@ _exceeds_level, _sequential_t_test, _minibatch_barker, _concentration = (
 )
 
 
-class Kind(IntEnum):
+class TestKind(IntEnum):
     """Kinds of compiled tests."""
 
     EXACT = 0
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
     Attributes
     ----------
     kind : int
-        A `Kind`. The kind is stored as a plain number because passing enumerations is slow in Numba.
+        A `TestKind`. The kind is stored as a plain number because passing enumerations is slow in Numba.
     batch : int
         Number of data points in the first stage.
     thresholds : ndarray, shape (J - 1,)
@@ -73,25 +73,25 @@ def rule_of(test: AcceptanceTest, size: int) -> Rule | None:
     # the types must be equal because a derived class may have overridden any method
     sequential = type(test) in (AusterityTest, ConcentrationTest)
     if type(test) in (MetropolisTest, BarkerTest) or (sequential and test.reads_all(size)):
-        return Rule(Kind.EXACT.value, batch, empty)
+        return Rule(TestKind.EXACT.value, batch, empty)
     if type(test) is MinibatchBarkerTest:
-        return Rule(Kind.BARKER.value, batch, empty, float(test.sigma))
+        return Rule(TestKind.BARKER.value, batch, empty, float(test.sigma))
     if type(test) is AusterityTest:
-        return Rule(Kind.AUSTERITY.value, batch, test.thresholds(size).copy())
+        return Rule(TestKind.AUSTERITY.value, batch, test.thresholds(size).copy())
     if type(test) is ConcentrationTest:
-        return Rule(Kind.CONCENTRATION.value, batch, empty, 0.0, float(test.epsilon), float(test.factor))
+        return Rule(TestKind.CONCENTRATION.value, batch, empty, 0.0, float(test.epsilon), float(test.factor))
     return None
 
 
 @array_kernel
 def decide(rule: Rule, stage: Stage) -> Any:
     """Return the status and decision of a test, and the size of its next stage."""
-    if rule.kind == Kind.AUSTERITY:
+    if rule.kind == TestKind.AUSTERITY:
         threshold = rule.thresholds[stage.number] if stage.number < len(rule.thresholds) else math.inf
         return _sequential_t_test(stage, threshold, rule.batch)
-    if rule.kind == Kind.BARKER:
+    if rule.kind == TestKind.BARKER:
         return _minibatch_barker(stage, rule.sigma, rule.batch)
-    if rule.kind == Kind.CONCENTRATION:
+    if rule.kind == TestKind.CONCENTRATION:
         return _concentration(stage, rule.epsilon, rule.factor)
     return _exceeds_level(stage)
 

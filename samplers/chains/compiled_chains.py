@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike
 from steinkit.runtime.deadlines import interruptible, stop_signal
 from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats
-from steinkit.samplers.acceptance.rules import Kind as TestKind
-from steinkit.samplers.acceptance.rules import Rule, rule_of
+from steinkit.samplers.acceptance.rules import Rule, TestKind, rule_of
 from steinkit.samplers.chains import compiled_kernels as kernels
 from steinkit.samplers.chains import likelihood_terms as models
-from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions, generator, normals, uniforms
+from steinkit.samplers.chains.draws import Recorder, RunOptions, StreamKind, generator, normals, uniforms
 from steinkit.samplers.chains.gradients import Langevin, RandomWalk, StochasticLangevin
 from steinkit.samplers.chains.random_order_kernels import TOGETHER
 from steinkit.samplers.chains.readers import begin_walk
@@ -136,8 +135,8 @@ class CompiledChains(ABC):
             self.vectors,
             np.array(np.broadcast_to(self.scale, (dim,))),
             self.rule,
-            begin_walk(1 if plan["reads_all"] else size, [seed], Kind.TEST_ORDER),
-            begin_walk(size if plan["gradient_batch"] else 1, [seed], Kind.PROPOSAL_ORDER),
+            begin_walk(1 if plan["reads_all"] else size, [seed], StreamKind.TEST_ORDER),
+            begin_walk(size if plan["gradient_batch"] else 1, [seed], StreamKind.PROPOSAL_ORDER),
             np.empty((2, TOGETHER), dtype=np.uint32),
         )
         self.record = self.machine.chain[0]
@@ -199,7 +198,7 @@ class MetropolisChains(CompiledChains):
             vectors[kernels.Vector.PRIOR_GRADIENT] = self.model.posterior.grad_log_prior(state[None])[0]
             kernels.total_gradient(self.machine.terms, state, vectors[kernels.Vector.DATA_GRADIENT])
             self.stop.require("the first steps of a chain")
-        self.generators = [generator(seed, kind) for kind in (Kind.PROPOSAL, Kind.UNIFORM, Kind.TEST)]
+        self.generators = [generator(seed, kind) for kind in (StreamKind.PROPOSAL, StreamKind.UNIFORM, StreamKind.TEST)]
 
     def noise(self, first: int, steps: int) -> tuple[Floats, Floats, Floats]:
         """Return the noise for the proposals and the random numbers for the tests.
@@ -240,7 +239,7 @@ class LangevinChains(CompiledChains):
 
     def begin(self, k: int) -> None:
         """Set the chain's random number generator and its mode."""
-        self.moves = generator(self.options.seeds[k], Kind.PROPOSAL)
+        self.moves = generator(self.options.seeds[k], StreamKind.PROPOSAL)
         if self.mode is not None:
             self.vectors[kernels.Vector.MODE] = self.mode.state
             self.vectors[kernels.Vector.GRADIENT_AT_MODE] = self.mode.gradient

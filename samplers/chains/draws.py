@@ -149,7 +149,7 @@ _BLOCK_NUMBERS = 1 << 13
 _BLOCK_STEPS = 256
 
 
-class Kind(IntEnum):
+class StreamKind(IntEnum):
     """Purpose of a random stream.
 
     New kinds must be appended at the end to keep the existing streams unchanged.
@@ -192,12 +192,12 @@ def chain_seeds(seed: int | Sequence[int], chains: int) -> tuple[int, ...]:
     return tuple(int(s) for s in given)
 
 
-def seed_sequence(seed: int, kind: Kind) -> np.random.SeedSequence:
+def seed_sequence(seed: int, kind: StreamKind) -> np.random.SeedSequence:
     """Return the seed sequence of a random stream for the chain with a given seed."""
     return np.random.SeedSequence(seed, spawn_key=(int(kind),))
 
 
-def generator(seed: int, kind: Kind) -> np.random.Generator:
+def generator(seed: int, kind: StreamKind) -> np.random.Generator:
     """Return the generator of a random stream for the chain with a given seed."""
     return np.random.default_rng(seed_sequence(seed, kind))
 
@@ -209,7 +209,7 @@ class Noise:
     ----------
     seeds : sequence of int
         Seeds of the chains.
-    kind : Kind
+    kind : StreamKind
         Random stream.
     width : int
         Number of random numbers per step.
@@ -220,7 +220,7 @@ class Noise:
     def __init__(
         self,
         seeds: Sequence[int],
-        kind: Kind,
+        kind: StreamKind,
         width: int,
         fill: Callable[[np.random.Generator, tuple[int, int]], Floats],
     ) -> None:

@@ -32,7 +32,7 @@ from steinkit.arguments import batch_within, positive, real_numbers, require_fun
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.draws import Kind, Recorder, RunOptions
+from steinkit.samplers.chains.draws import Recorder, RunOptions, StreamKind
 from steinkit.samplers.chains.likelihood_terms import Model, PosteriorModel
 from steinkit.samplers.chains.readers import DataWalk
 from steinkit.targets.family import as_positive, as_vector
@@ -447,7 +447,7 @@ class BatchGradient:
 
     def __init__(self, model: PosteriorModel, batch_size: int, seeds: Sequence[int], mode: Mode | None = None) -> None:
         self.model, self._batch_size, self._mode = model, batch_size, mode
-        self._walk = DataWalk(model.data, seeds, Kind.PROPOSAL_ORDER)
+        self._walk = DataWalk(model.data, seeds, StreamKind.PROPOSAL_ORDER)
 
     def turn_to(self, chains: Integers, states: Floats, temperature: float) -> BatchGradient:
         """Select the chains for the next evaluations, and read their minibatches."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from steinkit.errors import InputError
 from steinkit.sample import Floats, Integers
-from steinkit.samplers.chains.draws import Kind, seed_sequence
+from steinkit.samplers.chains.draws import StreamKind, seed_sequence
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel, require_numbers
 
 Array = NDArray[Any]
@@ -57,12 +57,12 @@ class Walk(NamedTuple):
     tables: Array
 
 
-def order_key(seed: int, kind: Kind) -> int:
+def order_key(seed: int, kind: StreamKind) -> int:
     """Return the key shared by all orders of one kind in the chain with this seed."""
     return int(seed_sequence(seed, kind).generate_state(1, np.uint64)[0])
 
 
-def begin_walk(size: int, seeds: Sequence[int], kind: Kind) -> Walk:
+def begin_walk(size: int, seeds: Sequence[int], kind: StreamKind) -> Walk:
     """Return chains at the start of random orders of the N data points.
 
     Raises
@@ -94,11 +94,11 @@ class DataWalk:
         The data.
     seeds : sequence of int
         Seeds of the chains.
-    kind : Kind
+    kind : StreamKind
         Random stream that determines the orders.
     """
 
-    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: Kind) -> None:
+    def __init__(self, data: Sequence[Array], seeds: Sequence[int], kind: StreamKind) -> None:
         from steinkit.runtime.compilation import announced_compilation
         from steinkit.samplers.chains.random_order_kernels import end_readings, rows_of_chains
 
@@ -161,7 +161,7 @@ class MinibatchReader:
         self._model = model
         lowest, highest = _SLICE_ROWS
         self._longest = min(max(_SLICE_FLOATS // model.width, lowest), highest)
-        self._walk = DataWalk(model.data, seeds, Kind.TEST_ORDER)
+        self._walk = DataWalk(model.data, seeds, StreamKind.TEST_ORDER)
         self.close = self._walk.close
 
     def read(self, seen: Seen, rows: Integers, sizes: Integers) -> None:

@@ -20,7 +20,7 @@ from steinkit.runtime.progress import progress_bar
 from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, Moves, Stage
 from steinkit.samplers.chains import likelihood_terms as models
-from steinkit.samplers.chains.draws import Draws, Kind, Noise, Recorder, RunOptions, normals, uniforms
+from steinkit.samplers.chains.draws import Draws, Noise, Recorder, RunOptions, StreamKind, normals, uniforms
 from steinkit.samplers.chains.gradients import BatchGradient, FullGradient, Langevin, Proposal, RandomWalk
 from steinkit.samplers.chains.readers import MinibatchReader, Seen
 from steinkit.target import Target
@@ -127,9 +127,9 @@ class Run:
         test, options, live = self.test, self.options, np.arange(self.options.chains)
         self._decide = partial(decisions, test, rule_of(test, self.model.size))
         self._gradient = self._make_gradient()
-        self._moves = Noise(options.seeds, Kind.PROPOSAL, self._noise_width, normals)
-        self._levels = Noise(options.seeds, Kind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
-        self._normals = Noise(options.seeds, Kind.TEST, 1 if test.needs_normal else 0, normals)
+        self._moves = Noise(options.seeds, StreamKind.PROPOSAL, self._noise_width, normals)
+        self._levels = Noise(options.seeds, StreamKind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
+        self._normals = Noise(options.seeds, StreamKind.TEST, 1 if test.needs_normal else 0, normals)
         self._step, self._spent, self._outside = np.zeros((3, options.chains), dtype=np.int64)
         self._scanned = np.zeros(options.chains)
         if self.reads_all:

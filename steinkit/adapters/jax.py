@@ -22,7 +22,7 @@ import numpy as np
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
 from steinkit.arguments import require_functions
 from steinkit.containers.reading import chain_by_chain, require_dims
-from steinkit.errors import InputError, SteinkitError, imported
+from steinkit.errors import InputError, SteinkitError, import_extra
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
@@ -104,7 +104,7 @@ def _log_q(made: Model, target: Target, points: Floats, fit: tuple[Any, Any], ca
         blocks = dict(zip((each.name for each in made.parameters), np.split(points, ends[:-1], axis=1), strict=True))
         latent = np.concatenate([blocks[name] for name in sorted(blocks)], axis=1)
         return np.asarray(guide.get_posterior(params).log_prob(latent), dtype=np.float64)
-    log_density = imported("numpyro.infer.util", "NumPyro", "numpyro").log_density
+    log_density = import_extra("numpyro.infer.util", "NumPyro", "numpyro").log_density
     assert made.constrain is not None
 
     def difference(values: Any) -> Any:  # log q - log p on the original scale, where both lack log |J|
@@ -119,7 +119,7 @@ def numpyro_model(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Mo
 
     The function `from_numpyro` also converts draws.
     """
-    distributions = imported("numpyro.distributions", "NumPyro", "numpyro")
+    distributions = import_extra("numpyro.distributions", "NumPyro", "numpyro")
     label = f"NumPyro model {_name(model)}"
     args, kwargs = fresh((args, kwargs))
     with double_precision():
@@ -159,7 +159,7 @@ class _Space:
     """Latent sites of a model, flattened to a vector, and their NumPyro transforms."""
 
     def __init__(self, model: Callable[[], Any], sites: Mapping[str, Any]) -> None:
-        util = imported("numpyro.infer.util", "NumPyro", "numpyro")
+        util = import_extra("numpyro.infer.util", "NumPyro", "numpyro")
         self.log_density = lambda vector: -util.potential_energy(model, (), {}, self.position(vector))
         self._free = partial(util.unconstrain_fn, model, (), {})
         self._constrained = partial(util.constrain_fn, model, (), {})
@@ -206,8 +206,8 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
 
     The model uses a fixed key, the values of its `param` sites, and all the data in its plates.
     """
-    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
-    infer = imported("numpyro.infer", "NumPyro", "numpyro")
+    handlers = import_extra("numpyro.handlers", "NumPyro", "numpyro")
+    infer = import_extra("numpyro.infer", "NumPyro", "numpyro")
     whole = with_whole_plates(model)
     start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
     trace = handlers.trace(start).get_trace()
@@ -235,7 +235,7 @@ def _run(model: Callable[[], Any], label: str) -> tuple[Callable[[], Any], Mappi
 
 def _space(support: Any) -> str:
     """Return the name of the `Parameter` space for a support."""
-    constraints = imported("numpyro.distributions.constraints", "NumPyro", "numpyro")
+    constraints = import_extra("numpyro.distributions.constraints", "NumPyro", "numpyro")
     while isinstance(support, constraints.independent):
         support = support.base_constraint
     kinds = {
@@ -264,7 +264,7 @@ def _name(model: Any) -> str:
 
 def with_whole_plates(model: Callable[[], Any]) -> Callable[[], Any]:
     """Return the model with all indices in its plates."""
-    handlers = imported("numpyro.handlers", "NumPyro", "numpyro")
+    handlers = import_extra("numpyro.handlers", "NumPyro", "numpyro")
     jnp = jax_module().numpy
 
     def given(site: Mapping[str, Any]) -> Any:

@@ -29,7 +29,7 @@ from steinkit.adapters.model import Model, Parameter, check, from_stored, hold_s
 from steinkit.containers.named_draws import Labels, NamedDraws, positions
 from steinkit.containers.objects import is_tree
 from steinkit.containers.reading import read_draws
-from steinkit.errors import InputError, UsageError, imported
+from steinkit.errors import InputError, UsageError, import_extra
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 
@@ -116,7 +116,7 @@ def pymc_model(model: Any) -> Model:
 
     The function `from_pymc` also converts draws.
     """
-    pymc = imported("pymc", "PyMC", "pymc")
+    pymc = import_extra("pymc", "PyMC", "pymc")
     if not isinstance(model, pymc.Model):
         raise UsageError(f"expected a pymc.Model, got {type(model).__name__}")
     label = f"PyMC model {model.name}" if model.name else "PyMC model"
@@ -172,7 +172,7 @@ def _labels(model: Any, name: str, shape: tuple[int, ...]) -> Labels | None:
     if not any(value is not None for value in values):
         return None
     numbered = positions(shape)
-    index = imported("pandas", "pandas", "pymc").Index  # convert dates in the same way as xarray does
+    index = import_extra("pandas", "pandas", "pymc").Index  # convert dates in the same way as xarray does
     return tuple(
         numbered[axis] if value is None else tuple(map(str, index(value).values)) for axis, value in enumerate(values)
     )
@@ -199,7 +199,7 @@ def _bounds(model: Any, rv: Any, parameter: Parameter) -> Floats:
     """
     default: Any = None
     if model.rvs_to_transforms[rv] is None:
-        default = imported("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
+        default = import_extra("pymc.distributions.transforms", "PyMC", "pymc")._default_transform(rv.owner.op, rv)
     limits = _BOXES.get(default.name if default else "circular")
     if default and default.name == "interval":
         given = default.args_fn(*rv.owner.inputs)
@@ -325,7 +325,7 @@ class Graphs:
         return self._function(inputs, derivative)
 
     def _function(self, inputs: list[Any], outputs: Any, **options: Any) -> Any:
-        compile_graph = imported("pytensor", "PyTensor", "pymc").function
+        compile_graph = import_extra("pytensor", "PyTensor", "pymc").function
         with warnings.catch_warnings():  # NumPy has its own BLAS
             warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS", category=UserWarning)
             return compile_graph(inputs, outputs, mode=_numpy_mode(), **options)
@@ -349,7 +349,7 @@ class Graphs:
         known = [term.type.shape for term in terms]
         if all(None not in shape for shape in known):
             return known
-        tensor, pytensor = _pytensor("tensor"), imported("pytensor", "PyTensor", "pymc")
+        tensor, pytensor = _pytensor("tensor"), import_extra("pytensor", "PyTensor", "pymc")
         outputs = [tensor.as_tensor(term.shape) for term in terms]
         function = pytensor.function(self._values, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
         with np.errstate(all="ignore"):
@@ -357,7 +357,7 @@ class Graphs:
 
 
 def _pytensor(module: str) -> Any:
-    return imported(f"pytensor.{module}", "PyTensor", "pymc")
+    return import_extra(f"pytensor.{module}", "PyTensor", "pymc")
 
 
 def _numpy_mode() -> Any:
@@ -437,8 +437,8 @@ def _without_checks(terms: list[Any]) -> list[Any]:
 
     This must be done before vectorization. After vectorization, a check would apply to all points at once.
     """
-    switch = imported("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
-    graph = imported("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
+    switch = import_extra("pymc.logprob.utils", "PyMC", "pymc").local_check_parameter_to_ninf_switch
+    graph = import_extra("pytensor.graph.fg", "PyTensor", "pymc").FunctionGraph(outputs=terms, copy_inputs=False)
     _pytensor("graph.rewriting.basic").WalkingGraphRewriter(switch).rewrite(graph)
     return list(graph.outputs)
 

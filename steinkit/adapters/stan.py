@@ -38,7 +38,7 @@ from steinkit.adapters.model import Model, Parameter, as_floats, check, from_sto
 from steinkit.containers.columns import DIAGNOSTICS
 from steinkit.containers.named_draws import Labels, gather
 from steinkit.containers.objects import stan_fit_lengths
-from steinkit.errors import InputError, UsageError, imported
+from steinkit.errors import InputError, UsageError, import_extra
 from steinkit.files import read_sample
 from steinkit.files.stan import latent_columns, parameter_of
 from steinkit.sample import Floats, Sample
@@ -371,7 +371,7 @@ def _target(model: Any, found: StanParameters) -> Target:
 
     The model is called without the PyStan server.
     """
-    models = imported("httpstan.models", "PyStan", "pystan")
+    models = import_extra("httpstan.models", "PyStan", "pystan")
     try:
         module = models.import_services_extension_module(model.model_name)
     except KeyError:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from steinkit.adapters.model import Model, Parameter, as_floats, check, refuse_discrete
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import as_sample, require_dims
-from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, imported
+from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, import_extra
 from steinkit.sample import Floats, Sample
 from steinkit.target import Target
 from steinkit.user_functions import described
@@ -80,7 +80,7 @@ def from_torch(
     >>> target, sample = sk.from_torch(log_posterior, mcmc.get_samples(), constraints={"tau": constraints.positive})
     ... # doctest: +SKIP
     """
-    torch = imported("torch", "PyTorch", "torch")
+    torch = import_extra("torch", "PyTorch", "torch")
     if constraints is not None and not isinstance(constraints, Mapping):
         raise UsageError(
             f"constraints must be a dict with one constraint per parameter; got {type(constraints).__name__}"

@@ -23,7 +23,7 @@ from steinkit.errors import UsageError, did_you_mean
 from steinkit.files.streams import as_json
 from steinkit.posterior import Posterior
 from steinkit.samplers import SequentialDesign, registry
-from steinkit.samplers.registry import Option, Sampler
+from steinkit.samplers.registry import Sampler, SamplerOption
 from steinkit.text import filled, one_line
 
 
@@ -151,13 +151,13 @@ def _states(starts: tuple[float | list[float], ...]) -> list[Any]:
     return rows[0] if len(rows) == 1 else rows
 
 
-def options_text(options: Mapping[str, Option]) -> str:
+def options_text(options: Mapping[str, SamplerOption]) -> str:
     """Return the required options, followed by the others in brackets with defaults."""
     required = [as_flag(option.name) for option in options.values() if option.required]
     return " ".join([*required, *(_optional(option) for option in options.values() if not option.required)])
 
 
-def _optional(option: Option) -> str:
+def _optional(option: SamplerOption) -> str:
     if option.default is None or isinstance(option.default, bool):
         return f"[{as_flag(option.name)}]"
     default = option.default if isinstance(option.default, str) else json.dumps(option.default)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from steinkit.arguments import require_type
 from steinkit.containers.programs import LIKELIHOOD, NESTED, key, nested_weights, recognized
-from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, listed, warn_user
+from steinkit.errors import InputError, ReadingWarning, UsageError, did_you_mean, quoted, warn_user
 from steinkit.sample import Floats, Integers, Sample
 
 LABELS = ("chain", "draw")
@@ -187,7 +187,7 @@ def lay_out(
     position = {name: k for k, name in enumerate(header)}
     names = [name for name in header if name not in meanings and not name.startswith(SCORE)]
     if not names:
-        others = listed(header) or "weights and diagnostics"
+        others = quoted(header) or "weights and diagnostics"
         raise InputError(f"{source} has no coordinates, only {others}; expected at least one other column")
     scores = _score_columns(position, names, source)
     chosen = choose(names, selection.columns, source)
@@ -238,7 +238,7 @@ def weight_column(
         found = possible[0] if possible else None
         if len(possible) > 1 or (found is not None and found not in known):
             raise InputError(
-                f"{source}: {listed(possible)} may contain the weights of the draws; name the column with weights= "
+                f"{source}: {quoted(possible)} may contain the weights of the draws; name the column with weights= "
                 f"(--weights), such as --weights {possible[-1]}, or --weights none if the draws have equal weights"
             )
     if found is None or found == "none":
@@ -294,7 +294,7 @@ def choose(names: Sequence[str], columns: Sequence[str] | None, source: str) -> 
     for name in columns:
         meant = [name] if name in position else entries_of(name, names)
         if not meant:
-            hint = did_you_mean(name, names) or f"; it has {listed(names)}"
+            hint = did_you_mean(name, names) or f"; it has {quoted(names)}"
             raise InputError(f'{source} has no coordinate named "{name}"{hint}')
         chosen += meant
     if (twice := first_repeated(chosen)) is not None:
@@ -450,8 +450,8 @@ def _score_columns(position: Mapping[str, int], names: Sequence[str], source: st
             [name for name in one if name not in two] for one, two in [(expected, found), (found, expected)]
         )
         raise InputError(
-            f"{source}: expected scores for all coordinates or for none; missing scores: {listed(missing) or 'none'}; "
-            f"scores without a coordinate: {listed(others) or 'none'}"
+            f"{source}: expected scores for all coordinates or for none; missing scores: {quoted(missing) or 'none'}; "
+            f"scores without a coordinate: {quoted(others) or 'none'}"
         )
     return [position[name] for name in expected]
 
@@ -491,7 +491,7 @@ def _tell_taken(taken: Mapping[str, str], program: str = "") -> None:
         kind = _EXPONENTIATED if meaning == "weights" and _is_logarithmic(name) else meaning
         parts += [(f'"{name}"' if name else "the first, unnamed,") + f" as {kind}"] if kind else []
     ignored = [name for name, meaning in taken.items() if not meaning]
-    parts += [f"{listed(ignored)} ignored"] if ignored else []
+    parts += [f"{quoted(ignored)} ignored"] if ignored else []
     first = f"the table was read as {program}" if program else "some columns are not coordinates"
     warn_user(
         f"{first}: {', '.join(parts)}. If one of them is a coordinate, list all coordinates with columns= (--columns)",

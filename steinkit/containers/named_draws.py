@@ -25,7 +25,7 @@ from steinkit.containers.columns import (
     weight_column,
     weights_from,
 )
-from steinkit.errors import InputError, listed
+from steinkit.errors import InputError, quoted
 from steinkit.sample import Sample, default_names
 
 Labels = tuple[tuple[str, ...], ...]
@@ -78,8 +78,8 @@ class Variable:
         for axis, (own, wanted) in enumerate(zip(self.labels, labels, strict=True)):
             if sorted(own) != sorted(wanted):
                 raise InputError(
-                    f"{self.name}: the draws have the labels {listed(own)} along axis {axis + 1}, but the model has "
-                    f"{listed(wanted)}; {min({*own} ^ {*wanted})!r} appears in only one of the two lists"
+                    f"{self.name}: the draws have the labels {quoted(own)} along axis {axis + 1}, but the model has "
+                    f"{quoted(wanted)}; {min({*own} ^ {*wanted})!r} appears in only one of the two lists"
                 )
             values = np.take(values, [own.index(label) for label in wanted], axis=2 + axis)
         return replace(self, values=values, labels=labels)

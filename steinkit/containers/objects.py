@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steinkit.arguments import require_unmasked
 from steinkit.containers.columns import DIAGNOSTICS, PER_DRAW_COLUMNS
 from steinkit.containers.named_draws import Labels, NamedDraws, indexed, positions, row_labels
-from steinkit.errors import InputError, did_you_mean, listed
+from steinkit.errors import InputError, did_you_mean, quoted
 from steinkit.sample import Sample, rectangle
 
 LABELS_MARK = "steinkit_labels"
@@ -91,7 +91,7 @@ def from_groups(groups: Mapping[str, Any], group: str, source: str) -> NamedDraw
         return from_dataset(groups[""], source)
     if group not in groups:
         names = [name for name in groups if name]
-        hint = did_you_mean(group, names) or f"; groups: {listed(names) or 'none'}; select one with group= (--group)"
+        hint = did_you_mean(group, names) or f"; groups: {quoted(names) or 'none'}; select one with group= (--group)"
         raise InputError(f'{source} has no group "{group}"{hint}')
     draws = from_dataset(groups[group], f"group {group} of {source}")
     if group == _POSTERIOR and _STATS in groups:
@@ -148,7 +148,7 @@ def _lead(dataset: Any, source: str) -> tuple[str, ...]:
             return lead
     found = [f"{name}({', '.join(map(str, each.dims))})" for name, each in variables.items()]
     raise InputError(
-        f"{source}: expected a variable with the dimension draw, got {listed(found) or 'none'}; rename the dimensions "
+        f"{source}: expected a variable with the dimension draw, got {quoted(found) or 'none'}; rename the dimensions "
         'to draw and chain, for example with .rename({"...": "draw"})'
     )
 

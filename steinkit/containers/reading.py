@@ -28,7 +28,7 @@ from steinkit.containers.columns import (
     weight_column,
 )
 from steinkit.containers.named_draws import Entries, NamedDraws, gather, positions, row_labels
-from steinkit.errors import InputError, ReadingWarning, UsageError, listed, warn_user
+from steinkit.errors import InputError, ReadingWarning, UsageError, quoted, warn_user
 from steinkit.sample import PER_DRAW, Floats, Sample, default_names, rectangle_of
 
 DrawsLike: TypeAlias = Any
@@ -292,7 +292,7 @@ def from_mapping(
         dims = ("draw",)
     leads = {each.shape[: len(dims)] for each in arrays.values()}
     if len(leads) > 1 or len(leads.pop()) < len(dims):
-        found = listed([f"{name} {each.shape}" for name, each in arrays.items()])
+        found = quoted([f"{name} {each.shape}" for name, each in arrays.items()])
         raise InputError(f"{source}: expected arrays with the same leading axes {' and '.join(dims)}, got {found}")
     scalars = [name for name, each in arrays.items() if each.ndim == len(dims) and name not in known]
     weight_column(scalars, source, selection, ())  # raises an error if an array may contain weights
@@ -332,7 +332,7 @@ def _dims_by_shapes(
     """Return the leading dimensions of arrays, given the shapes of one draw."""
     leads = {each.ndim - len(shapes[name]) for name, each in arrays.items()}
     if leads not in ({1}, {2}):
-        found = listed([f"{name} {each.shape}, one draw {shapes[name]}" for name, each in arrays.items()])
+        found = quoted([f"{name} {each.shape}, one draw {shapes[name]}" for name, each in arrays.items()])
         raise InputError(f"{source}: expected leading axes (draws) or (chains, draws) in all arrays, got {found}")
     if leads == {2}:
         name, first = next(iter(arrays.items()))
@@ -355,7 +355,7 @@ def _require_draws_lead(arrays: Mapping[str, NDArray[Any]], source: str) -> None
             f"{source}: the leading dimensions of all arrays are ({chains}, {draws}), which could mean {chains} draws "
             f'with {draws} entries each or {chains} chains of {draws} draws each; pass dims=("draw",) or '
             f'dims=("chain", "draw") to as_sample. '
-            f"The arrays are {listed(list(arrays))}"
+            f"The arrays are {quoted(list(arrays))}"
         )
 
 
@@ -440,7 +440,7 @@ def _columns(frame: Any, source: str) -> dict[str, Any]:
     others = [str(name) for name in levels if name not in labels]
     if labels and others:
         raise InputError(
-            f"{source}: expected one row per draw, got several rows with different {listed(others)} in the index; use "
+            f"{source}: expected one row per draw, got several rows with different {quoted(others)} in the index; use "
             f'frame.unstack("{others[0]}") or the xarray object'
         )
     found = {name: index.get_level_values(name) for name in labels if name not in names}

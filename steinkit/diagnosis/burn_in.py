@@ -14,14 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from steinkit.autocorrelation import integrated_autocorrelation_times, tail_probability
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.sample import Floats, Integers
 
 _EARLY = 0.1
 """Fraction of each chain treated as burn-in."""
 
 
-def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
+def rows_after_burn_in(draws: ChainDraws, level: float) -> Integers | None:
     """Return the draws after the first tenth of each chain if that tenth is biased.
 
     The features are t_j and 1 + c_j t_j, where the scores t and the centered coordinates c are in units of the later
@@ -32,7 +32,7 @@ def rows_after_burn_in(draws: Draws, level: float) -> Integers | None:
 
     Parameters
     ----------
-    draws : Draws
+    draws : ChainDraws
         Draws in standard units, so that squares do not overflow.
     level : float
         Significance level of the test.

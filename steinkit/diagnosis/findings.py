@@ -46,7 +46,7 @@ from steinkit.autocorrelation import tail_probability
 from steinkit.diagnosis.evidence import Evidence
 from steinkit.discrepancy.bounded_features import BoundedFeature
 from steinkit.discrepancy.moments import Feature, MomentSteinDiscrepancy, slower_half_time, usual_times
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.finding import ALONG_AXIS, Finding, Kind
 from steinkit.sample import Floats
 from steinkit.text import compact
@@ -164,7 +164,7 @@ def _is_of_several(each: Finding) -> bool:
 
 
 def moment_findings(
-    moments: MomentSteinDiscrepancy, correlation: Floats, standardised: Draws | None = None, at_most: float = 0.05
+    moments: MomentSteinDiscrepancy, correlation: Floats, standardised: ChainDraws | None = None, at_most: float = 0.05
 ) -> list[Finding]:
     """Return findings about moments, with those about several coordinates first.
 
@@ -175,7 +175,7 @@ def moment_findings(
     moments : MomentSteinDiscrepancy
     correlation : ndarray, shape (d, d)
         Correlations of the draws.
-    standardised : Draws, optional
+    standardised : ChainDraws, optional
         Draws in standard units, on an unbounded support. The draws are used to find locations that are explained by
         shifts of other coordinates.
     at_most : float
@@ -283,13 +283,13 @@ def _strength(mean: float, correlation: float, noise: float) -> str:
     return "correlation of wrong sign" if abs(mean) > 3.0 * abs(correlation) + 2.0 * noise else "correlation too strong"
 
 
-def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: float) -> list[int]:
+def moved(coordinates: Sequence[int], draws: ChainDraws, inflation: Floats, least: float) -> list[int]:
     """Return the shifted coordinates among those with biased mean scores.
 
     Parameters
     ----------
     coordinates : sequence of int
-    draws : Draws
+    draws : ChainDraws
         Draws in standard units, on an unbounded support.
     inflation : ndarray, shape (len(coordinates),)
         Factors by which autocorrelation increases the standard errors.
@@ -310,7 +310,7 @@ def moved(coordinates: Sequence[int], draws: Draws, inflation: Floats, least: fl
     return found
 
 
-def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
+def _residuals(scores: Floats, cause: int, draws: ChainDraws) -> Floats:
     """Return scores of shape (k, n) minus the parts explained by one score.
 
     The residual of the score with index `cause` is zero.
@@ -323,7 +323,7 @@ def _residuals(scores: Floats, cause: int, draws: Draws) -> Floats:
     return np.asarray(left)
 
 
-def _z_scores(scores: Floats, draws: Draws, inflation: Floats) -> Floats:
+def _z_scores(scores: Floats, draws: ChainDraws, inflation: Floats) -> Floats:
     """Return the absolute mean scores in units of their standard errors."""
     mean = scores @ draws.shares
     error = inflation * np.sqrt((scores - mean[:, None]) ** 2 @ draws.shares**2)

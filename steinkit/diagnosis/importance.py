@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steinkit.errors import InputError, MissingDependencyError, imported
+from steinkit.errors import InputError, MissingDependencyError, import_extra
 from steinkit.sample import Floats, Sample
 from steinkit.scored_sample import ScoredSample
 
@@ -102,7 +102,7 @@ def importance_weights(prepared: ScoredSample) -> tuple[ImportanceWeights | None
             raise InputError("the draws are weighted and therefore do not come from the approximation")
         if len(given) < _FEWEST:
             raise InputError(f"expected at least {_FEWEST} draws, got {len(given)}")
-        arviz = imported("arviz_stats.base.array", "arviz-stats", "psis").array_stats
+        arviz = import_extra("arviz_stats.base.array", "arviz-stats", "psis").array_stats
         values = target.log_density_of_draws(prepared.points.points, draws=prepared.points.first)
         log_p = values[prepared.points.inverse]
         stored = log_p if given.log_p is None else given.log_p

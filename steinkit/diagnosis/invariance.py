@@ -51,7 +51,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.diagnosis import exact_moves
 from steinkit.diagnosis.bias.drift import Drift
 from steinkit.diagnosis.exact_moves import Composite, Density, RandomScale, State
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import InputError, UsageError
 from steinkit.finding import Finding, Kind
 from steinkit.result import Result, Statement, in_json
@@ -287,7 +287,7 @@ def untested(prepared: ScoredSample, reason: str, rng: Seed) -> InvarianceTest:
     return InvarianceTest(None, reason, edge=probe.outside, evaluations=density.evaluations)
 
 
-def _distinct(draws: Draws, density: Density) -> Draws:
+def _distinct(draws: ChainDraws, density: Density) -> ChainDraws:
     """Merge equal draws.
 
     Coarsely rounded draws are first replaced by random points that round to the given values.
@@ -306,7 +306,7 @@ class _TooSlowError(InputError):
     """Error raised if the log density is too slow for the test."""
 
 
-def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...], bool]:
+def _affordable(cloud: ChainDraws, density: Density) -> tuple[ChainDraws, tuple[str, ...], bool]:
     """Thin the draws if moving all of them would take too long.
 
     Raise InputError if too few draws remain.
@@ -338,7 +338,7 @@ def _affordable(cloud: Draws, density: Density) -> tuple[Draws, tuple[str, ...],
     return moved, (note + cost,) if step * slow > 1 else (), slow > 1
 
 
-def _analysed(cloud: Draws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:
+def _analysed(cloud: ChainDraws, density: Density, state: State, rng: np.random.Generator) -> InvarianceTest:
     """Move the draws, and test the changes in the means of the functions."""
     points, known = cloud.points, density.target.has_log_density
     functions = _Functions.of(cloud, state.log_density, known)
@@ -412,7 +412,7 @@ class _Functions:
     correlation: Floats
 
     @classmethod
-    def of(cls, cloud: Draws, heights: Floats, has_heights: bool) -> _Functions:
+    def of(cls, cloud: ChainDraws, heights: Floats, has_heights: bool) -> _Functions:
         """Estimate the center and the scale from quantiles of the draws."""
         points, shares = cloud.points, cloud.shares
         middle, scale = exact_moves.robust_units(points, shares)
@@ -455,7 +455,7 @@ class _Functions:
         return Finding(kind, named, direction, z, source="invariance")
 
 
-def _largest_change(changes: Floats, cloud: Draws) -> tuple[int, float, float]:
+def _largest_change(changes: Floats, cloud: ChainDraws) -> tuple[int, float, float]:
     """Return the most significantly changed function, its z-score and its p-value.
 
     The p-value is corrected for the number of functions.

@@ -13,7 +13,7 @@ import numpy as np
 from steinkit.chains import LOW_BFMI, ChainDiagnostics, smallest_bfmi
 from steinkit.diagnosis.bias.result import UNITS, BiasEstimate
 from steinkit.diagnosis.importance import ImportanceWeights
-from steinkit.errors import imported
+from steinkit.errors import import_extra
 from steinkit.result import in_json
 from steinkit.sample import Floats
 from steinkit.text import Table, compact, count, filled
@@ -116,13 +116,13 @@ class ParameterTable:
     def frame(self) -> Any:
         """Return a pandas data frame, or a Polars one if pandas is not installed."""
         if find_spec("pandas") is None and find_spec("polars") is not None:
-            return imported("polars", "Polars", "netcdf").DataFrame({"parameter": self.names, **self.columns})
-        pandas = imported("pandas", "pandas", "netcdf")
+            return import_extra("polars", "Polars", "netcdf").DataFrame({"parameter": self.names, **self.columns})
+        pandas = import_extra("pandas", "pandas", "netcdf")
         return pandas.DataFrame(self.columns, index=pandas.Index(self.names, name="parameter"))
 
     def tree(self, attributes: Mapping[str, object]) -> Any:
         """Return the table as an xarray DataTree node."""
-        xarray = imported("xarray", "xarray", "netcdf")
+        xarray = import_extra("xarray", "xarray", "netcdf")
         variables = {name: ("parameter", each) for name, each in self.columns.items()}
         known = {name: value for name, value in attributes.items() if value is not None}
         return xarray.DataTree(xarray.Dataset(variables, {"parameter": list(self.names)}, known), name="verdict")

@@ -47,7 +47,7 @@ import numpy as np
 
 from steinkit.autocorrelation import tail_probability
 from steinkit.discrepancy.moments import standardised
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.runtime.deadlines import blocks, one_thread_in_libraries
 from steinkit.sample import Floats, Integers
 from steinkit.units import Units
@@ -121,12 +121,12 @@ class BoundedMoments:
     largest: tuple[BoundedFeature, ...]
 
 
-def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> BoundedMoments:
+def bounded_moments(draws: ChainDraws, units: Units, bounds: Floats | None) -> BoundedMoments:
     """Test draws with bounded features.
 
     Parameters
     ----------
-    draws : Draws
+    draws : ChainDraws
         Draws in raw units.
     units : Units
         Standard deviations of the draws.
@@ -152,7 +152,7 @@ def bounded_moments(draws: Draws, units: Units, bounds: Floats | None) -> Bounde
     return BoundedMoments(min(each.p for each in features), tuple(kept[:_MOST_KEPT]))
 
 
-def _centre(points: Floats, draws: Draws) -> None:
+def _centre(points: Floats, draws: ChainDraws) -> None:
     """Subtract the medians of the other half from each half of the draws."""
     medians = [_medians(points[:, half], draws.shares[half]) for half in draws.halves]
     for half, centre in zip(draws.halves, medians[::-1], strict=True):
@@ -233,7 +233,7 @@ def _bump(centred: Floats) -> Floats:
     return np.asarray(np.exp(-centred * centred))
 
 
-def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, share: float) -> list[BoundedFeature]:
+def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: ChainDraws, share: float) -> list[BoundedFeature]:
     """Return the features of a group that may have the largest |z|."""
     found: list[tuple[BoundedKind, tuple[int, ...], float, float]] = []
     slowest = 1.0
@@ -266,7 +266,7 @@ def _largest(kinds: tuple[BoundedKind, ...], fields: _Fields, draws: Draws, shar
     ]
 
 
-def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: Draws) -> Floats:
+def _times(fields: _Fields, kind: BoundedKind, i: Integers, j: Integers, draws: ChainDraws) -> Floats:
     """Compute the autocorrelation times of features in blocks."""
     width, found = max(1, _VALUES // len(draws.shares)), []
     for some in blocks(len(j), width, _DOING):
@@ -281,7 +281,7 @@ _FEWEST = 4  # number of draws per batch
 _BLOCK_FLOATS = 1 << 22
 
 
-def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None:
+def joint_dependence(draws: ChainDraws, bounds: Floats | None = None) -> float | None:
     """Return the p-value of the joint test of all pairs.
 
     The result is None if there is only one coordinate, if the draws are weighted, if all coordinates have bounds, or if
@@ -289,7 +289,7 @@ def joint_dependence(draws: Draws, bounds: Floats | None = None) -> float | None
 
     Parameters
     ----------
-    draws : Draws
+    draws : ChainDraws
         Draws in standard units.
     bounds : ndarray, shape (d, 2), optional
     """

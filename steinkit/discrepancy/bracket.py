@@ -82,7 +82,7 @@ class Bracketed(Documented):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Measured(Bracketed):
+class Certified(Bracketed):
     """Fields shared by all results with a bracket."""
 
     lower: float

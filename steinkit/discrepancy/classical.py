@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.containers.reading import DrawsLike
-from steinkit.discrepancy.bracket import Measured, accepted, instance_kept, require_one_coordinate, tolerance_of
+from steinkit.discrepancy.bracket import Certified, accepted, instance_kept, require_one_coordinate, tolerance_of
 from steinkit.discrepancy.classical_bounds import prove
 from steinkit.discrepancy.classical_program import ClassicalProgram, solve_cone
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
@@ -26,7 +26,7 @@ from steinkit.units import UnitsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassicalSteinDiscrepancy(Measured):
+class ClassicalSteinDiscrepancy(Certified):
     """Classical Stein discrepancy of a sample, with its bracket and Stein function.
 
     The n points are the distinct points of the sample, in order of first appearance.

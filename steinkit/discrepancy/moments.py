@@ -47,7 +47,7 @@ from steinkit.autocorrelation import tail_probability
 from steinkit.blind_spots import far_apart
 from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.operators import boundary_factor
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import InputError, cautious, reservations
 from steinkit.measurement import Measurement, Reference
 from steinkit.result import Statement
@@ -135,14 +135,14 @@ class Moments:
     pieces: tuple[tuple[int, slice], ...]
 
     @classmethod
-    def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: Draws) -> Moments:
+    def of(cls, points: Floats, drift: Floats, spread: Floats | None, draws: ChainDraws) -> Moments:
         """Compute the axes of each half, and center each half at the other's mean.
 
         Parameters
         ----------
         points, drift, spread : ndarray, shape (d, n)
             Arrays in standard units. The points are centered in place.
-        draws : Draws
+        draws : ChainDraws
             The draws in raw units.
 
         Raises
@@ -198,7 +198,7 @@ class Moments:
                 row += other
             yield buffer[: some.stop - some.start]
 
-    def pair_statistics(self, draws: Draws) -> tuple[Floats, Floats, Floats]:
+    def pair_statistics(self, draws: ChainDraws) -> tuple[Floats, Floats, Floats]:
         """Compute the means of the features of pairs by matrix products.
 
         The second array contains the variances of the means of independent draws. Their rounding errors are relative to
@@ -264,7 +264,7 @@ class Moments:
         return out
 
 
-def _pieces(draws: Draws) -> Iterator[tuple[int, slice]]:
+def _pieces(draws: ChainDraws) -> Iterator[tuple[int, slice]]:
     """Yield contiguous draws from one half, with the number of the other half.
 
     The draws in each slice fit in the processor's cache.
@@ -594,7 +594,7 @@ def moments_of(sample: ScoredSample, units: UnitsLike = "own") -> MomentSteinDis
     )
 
 
-def _judged(draws: Draws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
+def _judged(draws: ChainDraws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
     """Compute the feature means of the draws, and the p-value."""
     with np.errstate(over="ignore", invalid="ignore"):
         moments = Moments.of(*standardised(draws, units, bounds), draws)
@@ -646,7 +646,7 @@ def slower_half_time(features: Sequence[Feature], times: Floats) -> float:
     return max(float(np.median(times[is_odd])), float(np.median(times[~is_odd])))
 
 
-def standardised(draws: Draws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
+def standardised(draws: ChainDraws, units: Units, bounds: Floats | None) -> tuple[Floats, Floats, Floats | None]:
     """Return the points, the drift b and the diffusion a in the given units.
 
     Each array has shape (d, n). The diffusion is None if there are no bounds.
@@ -685,7 +685,9 @@ def _without_skewness(z: Floats, skewness: Floats) -> Floats:
     return np.asarray(z + skewness * (near**2 / 3.0 + 1.0 / 6.0) + skewness**2 * near**3 / 27.0)
 
 
-def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, Floats]:
+def _statistics(
+    moments: Moments, draws: ChainDraws, skewed: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the mean, standard error, skewness and autocorrelation time of features.
 
     The standard error and the skewness assume independent draws. The skewness is zero for features that are not
@@ -724,7 +726,7 @@ def _statistics(moments: Moments, draws: Draws, skewed: NDArray[np.bool_]) -> tu
     return found
 
 
-def _centred(values: Floats, draws: Draws) -> tuple[Floats, Floats]:
+def _centred(values: Floats, draws: ChainDraws) -> tuple[Floats, Floats]:
     """Center features in place, and return their means and variances.
 
     The variances are those of the means of independent draws. Features that are constant up to rounding errors become
@@ -743,7 +745,7 @@ def _centred(values: Floats, draws: Draws) -> tuple[Floats, Floats]:
     return centre, variance
 
 
-def _times_of_pairs(moments: Moments, draws: Draws, mean: Floats, error: Floats) -> Floats:
+def _times_of_pairs(moments: Moments, draws: ChainDraws, mean: Floats, error: Floats) -> Floats:
     """Return the autocorrelation times of the features of all pairs of coordinates.
 
     The times are computed for evenly spaced pairs, and for pairs whose z-scores, computed with the median of these
@@ -771,13 +773,15 @@ def _times_of_pairs(moments: Moments, draws: Draws, mean: Floats, error: Floats)
     return times
 
 
-def _skewness(deviations: Floats, draws: Draws, variance: Floats) -> Floats:
+def _skewness(deviations: Floats, draws: ChainDraws, variance: Floats) -> Floats:
     """Compute the skewness of the means."""
     scaled = deviations * draws.shares / np.where(variance > 0.0, np.sqrt(variance), 1.0)[:, None]
     return np.asarray((scaled * scaled * scaled).sum(axis=1))
 
 
-def _p_values(features: Sequence[Feature], z: Floats, times: Floats, draws: Draws) -> tuple[float, dict[str, float]]:
+def _p_values(
+    features: Sequence[Feature], z: Floats, times: Floats, draws: ChainDraws
+) -> tuple[float, dict[str, float]]:
     """Return p-values with Bonferroni corrections within and across groups."""
     tails = tail_probability(np.abs(z), draws.size / times)
     groups, found = np.array([feature.group for feature in features]), {}

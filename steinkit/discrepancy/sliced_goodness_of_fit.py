@@ -46,7 +46,7 @@ from steinkit.discrepancy.graph.programs.stein_program import SteinProgram
 from steinkit.discrepancy.graph.solvers.base import Settings
 from steinkit.discrepancy.graph.spanner.geometry import unjoined
 from steinkit.discrepancy.sliced import Slice, merged, projected, solve_slice
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import (
@@ -297,7 +297,7 @@ def slices_of(sample: ScoredSample) -> SlicedSteinTest:
     )
 
 
-def _test_functions(points: Floats, scores: Floats, draws: Draws, limits: Floats | None) -> tuple[Floats, Floats]:
+def _test_functions(points: Floats, scores: Floats, draws: ChainDraws, limits: Floats | None) -> tuple[Floats, Floats]:
     """Return the test functions h of the k directions at each of the n draws.
 
     The directions of the first half are also returned as an array of shape (k, d).
@@ -356,7 +356,7 @@ def _principal_axes(points: Floats, share: Floats, free: Integers) -> Floats:
     return axes
 
 
-def _scores_of(h: Floats, draws: Draws) -> tuple[Floats, Floats]:
+def _scores_of(h: Floats, draws: ChainDraws) -> tuple[Floats, Floats]:
     """Return the combined z-scores of both halves.
 
     The autocorrelation times of the test functions are also returned.

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import require_range
 from steinkit.containers.reading import DrawsLike, as_sample
-from steinkit.discrepancy.bracket import Measured, accepted, require_one_coordinate, tolerance_of
+from steinkit.discrepancy.bracket import Certified, accepted, require_one_coordinate, tolerance_of
 from steinkit.errors import InputError, UsageError, cautious
 from steinkit.result import Claim
 from steinkit.runtime.deadlines import require_time, within_time
@@ -45,7 +45,7 @@ _HALVINGS = 400  # number of bisection steps from 1e100 to an accuracy of 1e-20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WassersteinDistance(Measured):
+class WassersteinDistance(Certified):
     """Wasserstein distance between a sample and a target, and its bracket.
 
     Attributes

@@ -22,7 +22,7 @@ import numpy as np
 
 from steinkit.containers.columns import Selection, first_repeated
 from steinkit.containers.reading import with_chains
-from steinkit.errors import InputError, UsageError, listed
+from steinkit.errors import InputError, UsageError, quoted
 from steinkit.files.chain_files import chain_files, coda_index
 from steinkit.files.csv_format import read_coda, read_csv, write_csv
 from steinkit.files.grouped import read_netcdf, read_zarr, write_netcdf
@@ -279,7 +279,7 @@ def join_chains(samples: Sequence[Sample], sources: Sequence[str]) -> Sample:
         if stray := sorted({*first.names} ^ {*sample.names}):
             raise InputError(
                 f"{sources[0]} and {source} have different coordinates: only one of the two files contains "
-                f"{listed(stray, most=3)}; select common coordinates with columns= (--columns)"
+                f"{quoted(stray, most=3)}; select common coordinates with columns= (--columns)"
             )
     ordered = [each.select(first.names) for each in samples]
     fields: dict[str, Any] = {"points": np.concatenate([each.points for each in ordered])}

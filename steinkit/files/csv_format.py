@@ -36,7 +36,7 @@ from steinkit.containers.columns import (
     sample_from_table,
     unnamed_column,
 )
-from steinkit.errors import InputError, ReadingWarning, UsageError, listed, shortened, warn_user
+from steinkit.errors import InputError, ReadingWarning, UsageError, quoted, shortened, warn_user
 from steinkit.files.chain_files import Naming, derived_beside, naming_of, with_live_points
 from steinkit.files.streams import read_bytes
 from steinkit.sample import Floats, Sample, default_names
@@ -245,7 +245,7 @@ def read_csv(data: bytes, source: str, selection: Selection = ALL, path: Path | 
     others = (*table.ignored, *derived_beside(path, table.header))
     layout = lay_out(table.header, source, selection, ignored=others, kind=table.kind)
     if table.is_unnamed:
-        warn_user(_UNNAMED.format(listed(table.header)), ReadingWarning)
+        warn_user(_UNNAMED.format(quoted(table.header)), ReadingWarning)
     may_have_weights = table.is_unnamed and selection.weights is None and len(table.header) > 2
     return _sample(table, layout, may_have_weights=may_have_weights)
 
@@ -325,7 +325,7 @@ def write_csv(sample: Sample, target: str) -> bytes:
         survive = False
     if not survive:
         raise UsageError(
-            f"{target}: a CSV header cannot represent the names {listed(list(columns))}; rename the coordinates or "
+            f"{target}: a CSV header cannot represent the names {quoted(list(columns))}; rename the coordinates or "
             "write .npz"
         )
     for start in range(0, len(sample), _ROWS_AT_A_TIME):

@@ -23,7 +23,7 @@ import numpy as np
 
 from steinkit.containers.columns import ALL, LABELS, PER_DRAW_COLUMNS, Selection, columns_of
 from steinkit.containers.objects import LABELS_MARK, PER_DRAW_MARK, from_groups
-from steinkit.errors import InputError, ReadingWarning, UsageError, imported
+from steinkit.errors import InputError, ReadingWarning, UsageError, import_extra
 from steinkit.files.streams import ZARR_MARKS, damage_reported, is_zarr
 from steinkit.sample import Integers, Sample, rectangle
 
@@ -173,7 +173,7 @@ def read_zarr(path: Path, source: str, selection: Selection = ALL, group: str | 
 
 def _packages(kind: str, extra: str, engine: str) -> list[Any]:
     """Import xarray and the package that xarray requires for a format."""
-    return [imported(name, f"{kind} needs the package {name}, which", extra) for name in ("xarray", engine)]
+    return [import_extra(name, f"{kind} needs the package {name}, which", extra) for name in ("xarray", engine)]
 
 
 def _sample(

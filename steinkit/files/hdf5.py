@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.containers.columns import ALL, Selection, choose, lay_out, sample_from_table, weight_column
-from steinkit.errors import InputError, ReadingWarning, imported, listed, warn_user
+from steinkit.errors import InputError, ReadingWarning, import_extra, quoted, warn_user
 from steinkit.files.streams import damage_reported, read_bytes
 from steinkit.sample import Sample, default_names
 
@@ -65,7 +65,7 @@ def read_hdf5(
     MissingDependencyError
         If h5py is not installed (``pip install -e '.[netcdf]'``).
     """
-    h5py = imported("h5py", "HDF5 needs the package h5py, which", "netcdf")
+    h5py = import_extra("h5py", "HDF5 needs the package h5py, which", "netcdf")
     with damage_reported(f"{source} is not a valid HDF5 file"), h5py.File(io.BytesIO(data)) as file:
         if _is_ultranest(file):
             return _from_ultranest(file["points"][:], source, selection, path)
@@ -73,7 +73,7 @@ def read_hdf5(
         name = groups[0] if len(groups) == 1 and group is None else group
         if name not in groups:
             raise InputError(
-                f"{source} contains emcee chains in the groups {listed(groups) or 'none'}; select one with group= "
+                f"{source} contains emcee chains in the groups {quoted(groups) or 'none'}; select one with group= "
                 "(--group)"
             )
         steps = int(file[name].attrs["iteration"])

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from steinkit.errors import InputError, OutputError, SteinkitError, UsageError, did_you_mean, listed
+from steinkit.errors import InputError, OutputError, SteinkitError, UsageError, did_you_mean, quoted
 
 _MAX_BYTES, _USUAL = "STEINKIT_MAX_BYTES", "4e9"
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
@@ -164,7 +164,7 @@ def only_member(data: bytes, name: str) -> bytes:
             return data
         if len(members) > 1:
             raise InputError(
-                f"{name} contains {listed([each.filename for each in members], most=3)}; expected one table"
+                f"{name} contains {quoted([each.filename for each in members], most=3)}; expected one table"
             )
         require_size(members[0].file_size, name)
         return archive.read(members[0])
@@ -228,7 +228,7 @@ def _read_path(path: Path) -> bytes:
             raise InputError(f"{path} does not exist; there is no folder {path.parent}")
         if path.is_dir():
             files = sorted(entry.name for entry in path.iterdir() if entry.is_file())
-            inside = f", such as {listed(files, most=3)}" if files else ""
+            inside = f", such as {quoted(files, most=3)}" if files else ""
             raise InputError(f"{path} is a folder; name a file in it{inside}")
         try:
             status = path.stat()

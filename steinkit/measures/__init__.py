@@ -25,7 +25,7 @@ from typing import Any
 
 from steinkit.errors import UsageError, require_known
 from steinkit.measurement import Measurement
-from steinkit.measures.options import Measure, Option, imported, recorded, shared, units_of_one
+from steinkit.measures.options import Measure, Option, on_call, recorded, shared, units_of_one
 from steinkit.runtime.compilation import GRAPH_SECONDS
 from steinkit.sample import Sample
 from steinkit.target import Target
@@ -60,7 +60,7 @@ _ALL = (
     Measure(
         "graph",
         "graph Stein discrepancy",
-        imported("discrepancy.graph.discrepancy.graph_stein_discrepancy"),
+        on_call("discrepancy.graph.discrepancy.graph_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors")
         | {
             "dilation": Option(default=2.0, metavar="T", help="Dilation of the spanner, above 1"),
@@ -70,7 +70,7 @@ _ALL = (
                 read=str,
                 of_solver=True,
                 metavar="NAME",
-                help=imported("discrepancy.graph.solvers.solver_choices"),
+                help=on_call("discrepancy.graph.solvers.solver_choices"),
             ),
         }
         | shared("operator", "n_jobs", "progress"),
@@ -80,7 +80,7 @@ _ALL = (
     Measure(
         "sliced",
         "sliced graph Stein discrepancy",
-        imported("discrepancy.sliced.sliced_stein_discrepancy"),
+        on_call("discrepancy.sliced.sliced_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors"),
         has_plot=True,
         plain_seconds=GRAPH_SECONDS,
@@ -88,7 +88,7 @@ _ALL = (
     Measure(
         "moments",
         "moment Stein discrepancy",
-        imported("discrepancy.moments.moment_stein_discrepancy"),
+        on_call("discrepancy.moments.moment_stein_discrepancy"),
         shared("bounds", "units", "max_seconds"),
         claim="estimated",
         has_plot=True,
@@ -96,20 +96,20 @@ _ALL = (
     Measure(
         "bias",
         "bias of means and standard deviations",
-        partial(imported("diagnosis.bias.estimate.estimate_bias"), method="regression"),
+        partial(on_call("diagnosis.bias.estimate.estimate_bias"), method="regression"),
         shared("bounds", "max_seconds"),
         claim="estimated",
     ),
     Measure(
         "classical",
         "classical Stein discrepancy",
-        imported("discrepancy.classical.classical_stein_discrepancy"),
+        on_call("discrepancy.classical.classical_stein_discrepancy"),
         shared(*_BRACKET, "stein_factors"),
     ),
     Measure(
         "wasserstein",
         "Wasserstein distance",
-        imported("discrepancy.wasserstein.wasserstein_distance"),
+        on_call("discrepancy.wasserstein.wasserstein_distance"),
         shared("units", "tolerance", "max_seconds"),
         claim="found",
         needs="target",
@@ -126,7 +126,7 @@ _ALL = (
         | {
             "kernel": Option(
                 default="imq",
-                choices=imported("discrepancy.kernel.base.kernel_names"),
+                choices=on_call("discrepancy.kernel.base.kernel_names"),
                 help="Base kernel",
                 may_be_object=True,
             ),

@@ -31,7 +31,7 @@ from steinkit.units import Units, UnitsLike, common_units, is_open, without_unit
 UNIT_WORDS = ("own", "reference", "raw")
 
 
-def imported(path: str) -> Callable[..., Any]:
+def on_call(path: str) -> Callable[..., Any]:
     """Return a function that imports and calls a steinkit function.
 
     The path has the form "module.name". The module is imported on the first call.

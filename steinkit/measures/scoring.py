@@ -24,7 +24,7 @@ from steinkit.runtime.progress import progress_bar, watched
 from steinkit.sample import Sample
 from steinkit.target import Seed, Target
 
-Settings = Mapping[str, Any]
+Options = Mapping[str, Any]
 
 LEVEL = 0.01
 """Default significance level. Samples with smaller p-values are rejected."""
@@ -129,7 +129,7 @@ class Judging:
     def __post_init__(self) -> None:
         require_sensible(self.level, self.matters, self.analyses)
 
-    def judge(self, sample: Sample, target: Target | None, settings: Settings, *, rng: Seed) -> Judgement:
+    def judge(self, sample: Sample, target: Target | None, settings: Options, *, rng: Seed) -> Judgement:
         """Return the verdict on a sample, or the reason why there is no verdict.
 
         Parameters
@@ -159,7 +159,7 @@ def score_sample(
     sample: Sample,
     target: Target | None,
     measures: Sequence[Measure],
-    settings: Settings,
+    settings: Options,
     *,
     exact: int | LongRun = 0,
     judging: Judging | None = None,
@@ -209,7 +209,7 @@ def score_samples(
     samples: Mapping[str, Sample | SteinkitError],
     target: Target | None,
     measures: Sequence[str],
-    settings: Settings,
+    settings: Options,
     *,
     exact: int | LongRun,
     judging: Judging | None,
@@ -277,7 +277,7 @@ def score_samples(
     return found, references, missing
 
 
-def require_sampler(target: Target | None, settings: Settings) -> Target:
+def require_sampler(target: Target | None, settings: Options) -> Target:
     """Return the target if its sampler generates exact samples within the bounds.
 
     Raises
@@ -293,7 +293,7 @@ def require_sampler(target: Target | None, settings: Settings) -> Target:
 
 
 def _reference(
-    measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Settings
+    measured: Sequence[Measurement], target: Target | None, n: int, exact: int | LongRun, rng: Seed, settings: Options
 ) -> Reference:
     """Measure exact samples of effective size n.
 

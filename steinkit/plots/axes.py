@@ -27,7 +27,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from steinkit.errors import UsageError
 from steinkit.measurement import Term
-from steinkit.text import shortened
+from steinkit.text import abbreviated
 
 WIDTH = 5.2  # in inches; text remains legible at a width of 390 pixels
 BLUE, RED, GRAY, DARK = "#0072B2", "#D55E00", "0.74", "0.35"
@@ -171,7 +171,7 @@ def wrapped(name: str, longest: int) -> str:
 
     The middle of a longer label is omitted.
     """
-    return "\n".join(textwrap.wrap(shortened(name, 3 * longest), longest))
+    return "\n".join(textwrap.wrap(abbreviated(name, 3 * longest), longest))
 
 
 def coordinate_bars(terms: Sequence[Term], ax: Axes, *, most: int | None = None, longest_name: int = 24) -> None:

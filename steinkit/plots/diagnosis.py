@@ -11,7 +11,7 @@ from steinkit.diagnosis.bias.optimal_weights import OptimalWeights
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.verdict_result import NO_SINGLE_FINDING, Verdict
 from steinkit.plots.axes import BLUE, DARK, GRAY, RED, WIDTH, axes_or_new, in_style, legend_below, wrapped
-from steinkit.text import shortened
+from steinkit.text import abbreviated
 
 _MOST = 10  # number of quantities
 _LONGEST = 24  # maximum number of characters in a name
@@ -66,7 +66,7 @@ def biases(found: BiasEstimate, after: BiasEstimate | None = None) -> Figure:
                 entry = legend if known else f"{legend}, margin not reliable"
                 ax.errorbar(bias[k], rows[k], xerr=margin[k], fmt=marker, ms=5, capsize=2.5, label=entry, **style)
         ax.set_xlabel(label)
-    left.set_yticks(range(len(shown)), [shortened(found.names[k], _LONGEST) for k in shown], parse_math=False)
+    left.set_yticks(range(len(shown)), [abbreviated(found.names[k], _LONGEST) for k in shown], parse_math=False)
     left.set_ylim(len(shown) - 0.5, -0.5)
     right.xaxis.set_major_formatter(lambda value, _: f"{100.0 * np.expm1(value):+.0f}%")
     if after is not None:
@@ -158,7 +158,7 @@ def marginals(found: OptimalWeights) -> Figure:
             points[:, k], edges, weights=found.weights, density=True, histtype="step", color=BLUE, linewidth=1.6,
             label="optimal weights",
         )  # fmt: skip
-        grid[k].set_xlabel(shortened(name, _LONGEST), parse_math=False)
+        grid[k].set_xlabel(abbreviated(name, _LONGEST), parse_math=False)
         grid[k].set_yticks([])
     for ax in grid[len(names) :]:
         ax.remove()

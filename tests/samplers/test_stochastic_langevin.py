@@ -9,7 +9,7 @@ import steinkit as sk
 from steinkit import samplers
 from steinkit.samplers import MetropolisTest
 from steinkit.samplers.chains import gradients
-from steinkit.samplers.chains.draws import Kind
+from steinkit.samplers.chains.draws import StreamKind
 from steinkit.samplers.chains.likelihood_terms import PosteriorModel
 
 
@@ -162,7 +162,7 @@ def test_a_test_on_the_minibatch_of_the_proposal_accepts_too_often(monkeypatch):
     options = PITFALL | {"epsilon": 0.5, "draws": 100, "start": posterior.sample(50, rng=1)}
     separate = samplers.corrected_sgld(posterior, **options)
     walk = gradients.DataWalk
-    monkeypatch.setattr(gradients, "DataWalk", lambda data, seeds, kind: walk(data, seeds, Kind.TEST_ORDER))
+    monkeypatch.setattr(gradients, "DataWalk", lambda data, seeds, kind: walk(data, seeds, StreamKind.TEST_ORDER))
     together = samplers.corrected_sgld(posterior, **options)
     print("acceptance", separate.acceptance.mean(), together.acceptance.mean())
     assert separate.acceptance.mean() < 0.85 < 0.9 < together.acceptance.mean()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from steinkit.text import compact, listed, ratio, rounded_outwards, shortened, units_sentence, within
+from steinkit.text import abbreviated, compact, listed, ratio, rounded_outwards, units_sentence, within
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_undefined_values(value):
 
 
 def test_long_names_are_shortened():
-    assert shortened("abcdefgh", 8) == "abcdefgh"
-    assert shortened("abcdefghi", 8) == "abcd…ghi"
-    assert len(shortened("x" * 99, 32)) == 32
+    assert abbreviated("abcdefgh", 8) == "abcdefgh"
+    assert abbreviated("abcdefghi", 8) == "abcd…ghi"
+    assert len(abbreviated("x" * 99, 32)) == 32
 
 
 def test_long_lists_are_counted():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.autocorrelation import long_run_times
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.sample import Floats
 
 _ERRORS = 3.0  # minimum significant drift, in standard errors
@@ -43,12 +43,12 @@ class Drift:
     square_mixing: Floats
 
     @classmethod
-    def of(cls, draws: Draws, moved: Floats, moved_squares: Floats) -> Drift:
+    def of(cls, draws: ChainDraws, moved: Floats, moved_squares: Floats) -> Drift:
         """Compare draws with their positions after moves by an exact Markov kernel.
 
         Parameters
         ----------
-        draws : Draws
+        draws : ChainDraws
         moved, moved_squares : ndarray, shape (n, d)
             The averages of later positions of the draws, and the averages of the squares of these positions.
         """
@@ -101,7 +101,7 @@ class Drift:
         return np.asarray(mean_differs | square_differs)
 
 
-def _change(before: Floats, after: Floats, draws: Draws) -> tuple[Floats, Floats, Floats]:
+def _change(before: Floats, after: Floats, draws: ChainDraws) -> tuple[Floats, Floats, Floats]:
     """Return the mean change, the standard error of this change, and the mixing rate."""
     shares, difference = draws.shares, after - before
     mean = shares @ difference

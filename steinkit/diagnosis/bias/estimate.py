@@ -22,7 +22,7 @@ from steinkit.diagnosis.bias.quantities import Quantities, varying
 from steinkit.diagnosis.bias.result import BiasEstimate
 from steinkit.diagnosis.bias.stein_regression import Estimates, location_and_scale
 from steinkit.diagnosis.exact_moves import Density, ExactRun, groups_of
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import UsageError, cautious, require_known
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, within_time
 from steinkit.sample import Floats, Integers, Sample
@@ -240,7 +240,7 @@ def _with_missed_regions(prepared: ScoredSample, quantities: Quantities, reasons
     return tuple(other or (reason if hit else "") for hit, other in zip(everything, reasons, strict=True))
 
 
-def _contradicted(found: Estimates, draws: Draws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
+def _contradicted(found: Estimates, draws: ChainDraws, drift: Drift | None, moving: bool = False) -> NDArray[np.bool_]:
     """Return a mask of the quantities for which the drift contradicts the estimates.
 
     If any coordinate is masked, all functions are masked as well. If `moving` is true, every significant drift counts

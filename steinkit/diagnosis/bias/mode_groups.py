@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from steinkit.autocorrelation import Chains, long_run_times
 from steinkit.diagnosis.bias.stein_regression import Frame, Operand
 from steinkit.diagnosis.bias.valleys import VALLEY_DEPTH, deepest_valley, directions_of
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import InputError
 from steinkit.runtime.deadlines import require_time
 from steinkit.sample import Floats, Integers
@@ -154,7 +154,7 @@ _MOST_TAKEN = 0.05  # largest fraction of draws in a region that may belong to a
 _ROUNDS = 2  # number of rounds of fitting and assignment
 
 
-def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
+def separate_groups(draws: ChainDraws, bounds: Floats | None) -> list[Integers]:
     """Split draws at valleys and gaps, and return the row indices of each group."""
     pending, found = [np.arange(len(draws.points))], list[Integers]()
     while pending:
@@ -171,7 +171,7 @@ def separate_groups(draws: Draws, bounds: Floats | None) -> list[Integers]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scores near a bound may overflow
-def _beyond(draws: Draws, bounds: Floats | None) -> NDArray[np.bool_] | None:
+def _beyond(draws: ChainDraws, bounds: Floats | None) -> NDArray[np.bool_] | None:
     """Return a mask of the draws beyond the deepest valley or the widest gap.
 
     Return None if there is neither a valley nor a gap.
@@ -252,7 +252,7 @@ def nearest(points: Floats, proposals: Sequence[Proposal]) -> Integers:
 
 
 def regions(
-    draws: Draws, groups: list[Integers], bounds: Floats | None
+    draws: ChainDraws, groups: list[Integers], bounds: Floats | None
 ) -> tuple[list[tuple[Integers, Operand]], list[Proposal]]:
     """Assign draws to regions, and return the proposals and each region's draws.
 
@@ -277,7 +277,7 @@ def regions(
     return modes, proposals
 
 
-def _operand(draws: Draws, rows: Integers, bounds: Floats | None, modes: int) -> Operand:
+def _operand(draws: ChainDraws, rows: Integers, bounds: Floats | None, modes: int) -> Operand:
     """Return the draws in one mode in units of their standard deviations.
 
     Raise InputError if there are too few draws or a coordinate is constant.

@@ -11,7 +11,7 @@ from steinkit.diagnosis.bias import stein_regression
 from steinkit.diagnosis.bias.stein_regression import Estimates, Frame, Operand, location_and_scale
 from steinkit.diagnosis.bias.valleys import deepest_valley
 from steinkit.discrepancy.bounded_features import joint_dependence
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import InputError, UsageError
 from steinkit.sample import Floats
 from steinkit.scored_sample import ScoredSample
@@ -35,7 +35,7 @@ class Quantities:
 
     Attributes
     ----------
-    draws : Draws
+    draws : ChainDraws
     bounds : ndarray, shape (d, 2), or None
     functions : mapping of str to callable
     names : tuple of str
@@ -44,7 +44,7 @@ class Quantities:
         Means and standard deviations of the quantities over the draws.
     """
 
-    draws: Draws
+    draws: ChainDraws
     bounds: Floats | None
     functions: Functions
     names: tuple[str, ...]
@@ -164,7 +164,7 @@ class Quantities:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def require_sign(draws: Draws, bounds: Floats | None) -> None:
+def require_sign(draws: ChainDraws, bounds: Floats | None) -> None:
     """Raise InputError if the scores have the wrong sign.
 
     The mean of (x_j - m_j) s_j is then significantly positive.

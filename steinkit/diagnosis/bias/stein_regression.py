@@ -88,7 +88,7 @@ from typing import Literal
 import numpy as np
 
 from steinkit.discrepancy.moments import standardised
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.runtime.deadlines import blocks, require_time
 from steinkit.sample import Floats, Integers
 from steinkit.units import Units
@@ -114,7 +114,7 @@ class Operand:
 
     Attributes
     ----------
-    draws : Draws
+    draws : ChainDraws
         Draws in standard units, with their chains and weights.
     units : Units
     drift : ndarray, shape (n, d)
@@ -122,13 +122,13 @@ class Operand:
         Diffusion of the operator, or None on an unbounded support, where the diffusion is 1.
     """
 
-    draws: Draws
+    draws: ChainDraws
     units: Units
     drift: Floats
     diffusion: Floats | None
 
     @classmethod
-    def of(cls, draws: Draws, bounds: Floats | None, units: Units | None = None) -> Operand:
+    def of(cls, draws: ChainDraws, bounds: Floats | None, units: Units | None = None) -> Operand:
         """Convert raw draws to standard units (by default, their standard deviations)."""
         units = units or Units("own", *location_and_scale(draws.points, draws.shares), draws.names)
         _, drift, diffusion = standardised(draws, units, bounds)
@@ -271,7 +271,7 @@ _LEAST_FREEDOM = 0.05  # smallest residual degrees of freedom in cross-validatio
 _OWN_PENALTY = 1e-6  # penalty for the few features of one coordinate, to limit rounding errors
 
 
-def _folds(draws: Draws) -> Integers:
+def _folds(draws: ChainDraws) -> Integers:
     """Return the fold (0 or 1) of each draw.
 
     A fold consists of blocks within chains and does not depend on the order of the chains.
@@ -591,7 +591,7 @@ def regression_estimates(operand: Operand, functions: Floats) -> Estimates:
     return Estimates(mean, sd, claimed[0], claimed[1], explained[chosen, np.arange(m)])
 
 
-def standard_errors(draws: Draws, influence: Floats) -> Floats:
+def standard_errors(draws: ChainDraws, influence: Floats) -> Floats:
     """Return the standard error of the mean of each centered function."""
     times = draws.autocorrelation_times(np.ascontiguousarray(influence.T))
     return np.sqrt((draws.shares**2) @ influence**2) * np.sqrt(times)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from steinkit.discrepancy.bracket import Measured
+from steinkit.discrepancy.bracket import Certified
 from steinkit.discrepancy.graph.distances import DistanceBound, bound_from_convexity, bound_on_line
 from steinkit.discrepancy.graph.readings import advice, expected_saturation, is_saturated, spacing, width_over_target
 from steinkit.discrepancy.graph.spanner.geometry import Graph
@@ -31,7 +31,7 @@ _UNSEEN = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GraphSteinDiscrepancy(Measured):
+class GraphSteinDiscrepancy(Certified):
     """Result of `graph_stein_discrepancy`, with its bracket and Stein function.
 
     The n points are the distinct points of the sample, in order of first appearance. The array ``sample.inverse`` maps

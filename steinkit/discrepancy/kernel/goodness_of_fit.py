@@ -69,7 +69,7 @@ from steinkit.containers.reading import DrawsLike
 from steinkit.discrepancy.kernel.base import IMQ, BaseKernel, kernel_of
 from steinkit.discrepancy.kernel.ksd import kernel_stein_discrepancy
 from steinkit.discrepancy.kernel.stein_kernel import SteinKernel, run_pieces, stein_kernel_for
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 from steinkit.errors import Caution, InputError, cautious, reservations
 from steinkit.runtime.compilation import small_work
 from steinkit.runtime.deadlines import one_thread_in_libraries, require_time, thread_count, within_time
@@ -529,7 +529,7 @@ def _interpreted(points: DistinctSample) -> float:
     return _INTERPRETED * len(points) ** 2 * (_RADIAL + points.dim)
 
 
-def _selection(test: KernelSteinTest | None, found: KernelEvidence, draws: Draws) -> tuple[str, ...]:
+def _selection(test: KernelSteinTest | None, found: KernelEvidence, draws: ChainDraws) -> tuple[str, ...]:
     """Warn if the draws appear to have been selected, for example by thinning.
 
     In this case, the statistic or the weighted discrepancy is too small for random draws.

@@ -5,7 +5,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.diagnosis.bias.drift import Drift
-from steinkit.draws import Draws
+from steinkit.draws import ChainDraws
 
 N = 4000
 
@@ -16,7 +16,7 @@ def drift_of(mean, sd, mixing, seed):
     x = mean + sd * rng.standard_normal((N, 1))
     slope = 1.0 - mixing
     y = slope * x + np.sqrt(1.0 - slope**2) * rng.standard_normal((N, 1))
-    draws = Draws.of(sample := sk.Sample(x), sample.distinct(), -x)
+    draws = ChainDraws.of(sample := sk.Sample(x), sample.distinct(), -x)
     return x, Drift.of(draws, y, y**2)
 
 

@@ -8,11 +8,11 @@ import pytest
 from steinkit.errors import InputError
 from steinkit.samplers.chains import random_order_kernels as kernels
 from steinkit.samplers.chains import readers as walks
-from steinkit.samplers.chains.draws import Kind
+from steinkit.samplers.chains.draws import StreamKind
 
 
 def walk_of(size, seeds):
-    return walks.DataWalk((np.arange(size), np.arange(size)[:, None] * [1, 10]), seeds, Kind.TEST_ORDER)
+    return walks.DataWalk((np.arange(size), np.arange(size)[:, None] * [1, 10]), seeds, StreamKind.TEST_ORDER)
 
 
 @pytest.fixture(params=["shuffled", "computed"])
@@ -101,7 +101,7 @@ def test_all_orders_of_small_data_are_equally_likely():
 def test_proposals_and_tests_do_not_share_an_order():
     """A test on the minibatch of its proposal would accept the errors of that minibatch."""
     cycles = []
-    for kind in (Kind.TEST_ORDER, Kind.PROPOSAL_ORDER):
+    for kind in (StreamKind.TEST_ORDER, StreamKind.PROPOSAL_ORDER):
         numbers = walks.DataWalk((np.arange(53),), [1], kind).take(np.array([0]), 53)[0][0]
         cycles.append(np.roll(numbers, -int(numbers.argmin())))
     assert (cycles[0] == cycles[1]).mean() < 0.3
@@ -131,7 +131,7 @@ def variance_ratios(size, read, orders):
     """Compute the variance of means of an order's first data relative to random samples, and its standard error."""
     x, squares = features(size), []
     for first in range(0, orders, 50):
-        walk = walks.DataWalk((x,), list(range(first, first + 50)), Kind.TEST_ORDER)
+        walk = walks.DataWalk((x,), list(range(first, first + 50)), StreamKind.TEST_ORDER)
         batch = walk.take(np.arange(50), max(read))[0]
         squares.append([batch[:, :n].mean(axis=1, dtype=np.float64) ** 2 / ((1.0 - n / size) / n) for n in read])
     found = np.concatenate(squares, axis=1)

@@ -5,7 +5,7 @@ import pytest
 
 import steinkit as sk
 from steinkit.samplers.chains import draws as streams
-from steinkit.samplers.chains.draws import Kind, Noise, chain_seeds, normals, uniforms
+from steinkit.samplers.chains.draws import Noise, StreamKind, chain_seeds, normals, uniforms
 
 
 def test_the_seed_of_a_chain_does_not_depend_on_the_number_of_chains():
@@ -31,7 +31,7 @@ def test_the_number_of_seeds_is_that_of_chains():
 def test_noise_depends_neither_on_blocks_nor_on_other_chains(monkeypatch, fill):
     def table(seeds, block):
         monkeypatch.setattr(streams, "_BLOCK_STEPS", block)
-        noise = Noise(seeds, Kind.TEST, 3, fill)
+        noise = Noise(seeds, StreamKind.TEST, 3, fill)
         everyone = np.arange(len(seeds))
         return np.stack([noise.take(everyone, np.full(len(seeds), t)) for t in range(70)])
 
@@ -42,5 +42,5 @@ def test_noise_depends_neither_on_blocks_nor_on_other_chains(monkeypatch, fill):
 
 
 def test_kinds_of_noise_are_different_streams():
-    first, second = (streams.generator(3, kind).random(4) for kind in (Kind.PROPOSAL, Kind.TEST))
+    first, second = (streams.generator(3, kind).random(4) for kind in (StreamKind.PROPOSAL, StreamKind.TEST))
     assert not (first == second).any()

@@ -45,11 +45,11 @@ from steinkit.sample import Floats, Integers
 from steinkit.samplers.acceptance.interface import AcceptanceTest, BarkerTest
 from steinkit.samplers.chains.draws import (
     Draws,
-    Kind,
     Noise,
     Recorder,
     RunKeywords,
     RunOptions,
+    StreamKind,
     normals,
     takes_run_options,
     uniforms,
@@ -163,9 +163,9 @@ class Sweeps:
         self.field = field
         # A test that adds noise provides the corresponding level.
         level = test.level if test.needs_normal else BarkerTest().level
-        self._levels = Noise(seeds, Kind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
-        self._normals = Noise(seeds, Kind.TEST, field.dim if test.needs_normal else 0, normals)
-        self._orders = None if test.reads_all(field.size) else Noise(seeds, Kind.TEST_ORDER, field.dim, uniforms)
+        self._levels = Noise(seeds, StreamKind.UNIFORM, field.dim, lambda rng, shape: level(uniforms(rng, shape)))
+        self._normals = Noise(seeds, StreamKind.TEST, field.dim if test.needs_normal else 0, normals)
+        self._orders = None if test.reads_all(field.size) else Noise(seeds, StreamKind.TEST_ORDER, field.dim, uniforms)
         rule = rule_of(test, field.size)
         self._sweep = sweep_in_python if rule is None else sweep
         self._judge = (rule or test, test.first_batch(field.size), test.constant_bound or 0.0)

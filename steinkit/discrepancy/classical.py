@@ -187,7 +187,7 @@ def classical_stein_discrepancy(
         bounds=(low, high),
     )
     scored = time.perf_counter()
-    answer = interruptible(partial(solve_cone, program, seconds_left()), Event(), "solving the program")
+    answer, status = interruptible(partial(solve_cone, program, seconds_left()), Event(), "solving the program")
     require_time("solving the program")
     solved = time.perf_counter()
     with instance_kept(points=program.points, scores=program.scores, weights=program.weights, bounds=program.bounds):
@@ -207,4 +207,4 @@ def classical_stein_discrepancy(
         warnings=data.notes,
     )
     remedy = "Allow more time, rescale the coordinate, thin the sample, or use graph_stein_discrepancy"
-    return accepted(result, "the discrepancy", f" (Clarabel ended with {answer.status})", remedy)
+    return accepted(result, "the discrepancy", f" (Clarabel ended with {status})", remedy)

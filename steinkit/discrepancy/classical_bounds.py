@@ -33,7 +33,6 @@ and bisection finds the best S. Inaccurate multipliers yield a larger upper boun
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -64,15 +63,13 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
     CrossedBracketError
         If the lower bound exceeds the upper bound.
     """
-    numbers = {name: values for name, values in vars(answer).items() if name != "status"}
-    numbers = {name: np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0) for name, values in numbers.items()}
-    answer = replace(answer, **numbers)
+    answer = ConeAnswer(*(np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0) for each in vars(answer).values()))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # bounds that are not finite are replaced
         lower, value, slope = lower_bound(program, answer)
         nothing = np.zeros((4, len(program.lengths)))
         trivial = upper_bound(program, nothing[0], nothing[1], nothing[2:])
         upper = min(trivial, upper_bound(program, answer.tension, answer.torque, np.maximum(answer.cut, 0.0)))
-    require_ordered(lower, upper, stein_factors=program.factors, **numbers)
+    require_ordered(lower, upper, stein_factors=program.factors, **vars(answer))
     return lower, upper, value, slope
 
 
@@ -81,8 +78,7 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
 
     The function is given by its values gamma and slopes Gamma, each of shape (n,).
     """
-    c = program.factors
-    limits = {"value": c.value, "slope": program.steepest, "bend": 0.5, "turn": 1.0}
+    limits = {"value": program.factors.value, "slope": program.steepest, "bend": 0.5, "turn": 1.0}
     value, slope, bend, turn = (np.clip(getattr(answer, name), -most, most) for name, most in limits.items())
     value, slope = function_of(program, value, slope, bend, turn)
     scale = _largest_multiples(program, value, slope, bend, turn)
@@ -108,17 +104,15 @@ def function_of(
     for (point, _, sign), u in zip(program.ends, bends[len(program.inner) :], strict=True):
         distance = abs(x[point] - Fraction(low if sign > 0.0 else high))
         at_bounds[sign] = distance, c3 * distance * distance * u
-    gap = 0
-    for first, stop in pairwise(program.starts.tolist()):
+    for component, (first, stop) in enumerate(pairwise(program.starts.tolist())):
         left = at_bounds.get(1.0) if first == 0 else None
         right = at_bounds.get(-1.0) if stop == len(x) else None
         if left:
             values[first] = left[0] * slopes[first] + left[1]
         for k in range(first, stop - 1):
-            h = x[k + 1] - x[k]
+            h, gap = x[k + 1] - x[k], k - component  # a component has one gap fewer than points
             slopes[k + 1] = slopes[k] + c3 * h * turns[gap]
             values[k + 1] = values[k] + h * (slopes[k] + slopes[k + 1]) / 2 + c3 * h * h / 2 * bends[gap]
-            gap += 1
         if right:
             miss = values[stop - 1] + right[0] * slopes[stop - 1] + right[1]
             tilt = miss / (Fraction(high) - Fraction(low)) if left else Fraction(0)
@@ -140,18 +134,17 @@ def _largest_multiples(program: ClassicalProgram, value: Floats, slope: Floats, 
     component = np.repeat(np.arange(count), np.diff(program.starts))
     real = program.lengths > 0.0  # if a draw lies on a bound, there is no additional constraint
     width = np.where(real, c.smoothness * program.lengths, 1.0)
+    envelope = np.array([[1.0], [-1.0]])  # the upper and the lower envelope
 
     def fails(scale: Floats) -> NDArray[np.bool_]:
         at_points, at_gaps = scale[component], scale[component[left]]
         steep = at_points * np.abs(slope)
         top = at_points * np.abs(value) / c.value + 0.5 * (steep / c.value) * (steep / c.smoothness)
         bad_points = ~((steep <= c.gradient * (1.0 - _MARGIN)) & (top <= 1.0 - _MARGIN))
-        bad_gaps = np.zeros(len(left), dtype=bool)
-        for sign in (1.0, -1.0):  # these are the upper and lower envelopes
-            peak = at_gaps * sign * mean + 2.0**-50 * c.gradient
-            cut = np.maximum(0.5 + (peak - c.gradient) / width, 0.0)
-            full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * sign * at_gaps * bend
-            bad_gaps |= real & ~(full <= 1.0 - _MARGIN)
+        peak = at_gaps * envelope * mean + 2.0**-50 * c.gradient
+        cut = np.maximum(0.5 + (peak - c.gradient) / width, 0.0)
+        full = (at_gaps * turn) ** 2 + 4.0 * cut**2 + 2.0 * envelope * at_gaps * bend
+        bad_gaps = real & ~(full <= 1.0 - _MARGIN).all(axis=0)
         bad = np.concatenate([component[bad_points], component[left[bad_gaps]]])
         return np.bincount(bad, minlength=count) > 0
 

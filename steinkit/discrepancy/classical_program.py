@@ -62,13 +62,12 @@ class ClassicalProgram:
     def reach(self) -> float:
         """Smallest length of a gap between two points that imposes no constraint."""
         c = self.factors
-        return max(4.0 * c.gradient / c.smoothness, 2.0 * c.value / c.gradient + 3.0 * c.gradient / c.smoothness)
+        return max(c.taylor_reach, c.value_reach + 3.0 * c.gradient / c.smoothness)
 
     @property
     def steepest(self) -> float:
         """Largest slope at a point, which is min(c2, sqrt(2 c1 c3))."""
-        c = self.factors
-        return min(c.gradient, math.sqrt(2.0 * c.value) * math.sqrt(c.smoothness))
+        return min(self.factors.gradient, math.sqrt(2.0 * self.factors.value) * math.sqrt(self.factors.smoothness))
 
     @cached_property
     def starts(self) -> Integers:
@@ -128,7 +127,6 @@ class ConeAnswer:
         Multipliers of the equations for gamma and for Gamma.
     cut : ndarray, shape (2, gaps)
         Multipliers of the inequalities for t, for the upper and the lower envelope.
-    status : str
     """
 
     value: Floats
@@ -138,7 +136,6 @@ class ConeAnswer:
     tension: Floats
     torque: Floats
     cut: Floats
-    status: str
 
 
 def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
@@ -154,7 +151,7 @@ def pointwise_optimum(program: ClassicalProgram, alpha: Floats, beta: Floats) ->
     return np.sign(alpha) * value, np.sign(beta) * slope
 
 
-def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnswer:
+def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> tuple[ConeAnswer, str]:
     """Solve the program with Clarabel.
 
     Single-point components are solved in closed form.
@@ -163,7 +160,13 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     ----------
     program : ClassicalProgram
     seconds : float
-        Time limit for Clarabel. If it is exceeded, no solution is returned.
+        Time limit for Clarabel. If it is exceeded, the variables are zero.
+
+    Returns
+    -------
+    ConeAnswer
+    str
+        Status reported by Clarabel, or "closed form".
     """
     import cvxpy as cp
 
@@ -172,11 +175,11 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     best_value, best_slope = pointwise_optimum(program, pull, weights)
     D, M, E = program.matrices
     coupled = abs(D).sum(axis=0) > 0.0
-    scale = float((coupled * np.maximum(abs(pull), weights)).max())
-    if scale == 0.0:
-        zero = np.zeros(gaps)
-        return ConeAnswer(best_value, best_slope, zero, zero, zero, zero, np.zeros((2, gaps)), "closed form")
+    if not gaps:
+        none = np.zeros(0)
+        return ConeAnswer(best_value, best_slope, none, none, none, none, np.zeros((2, 0))), "closed form"
 
+    scale = float((coupled * np.maximum(abs(pull), weights)).max())
     value, slope = cp.Variable(n), cp.Variable(n)
     bend, turn, over, under = (cp.Variable(gaps) for _ in range(4))
     width = c.smoothness * h
@@ -206,4 +209,4 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> ConeAnsw
     values = np.where(coupled, found(value.value, n), best_value)
     slopes = np.where(coupled, found(slope.value, n), best_slope)
     bends, turns = found(bend.value, gaps), found(turn.value, gaps)
-    return ConeAnswer(values, slopes, bends, turns, tension, -torque, np.array(cuts), str(problem.status))
+    return ConeAnswer(values, slopes, bends, turns, tension, -torque, np.array(cuts)), str(problem.status)

@@ -61,7 +61,7 @@ class WassersteinDistance(Certified):
     seconds : dict of str to float
         Wall time of the stage "distance".
     warnings : tuple of str
-        Notes on omitted draws and on the accuracy of the bracket.
+        Notes on dropped draws and on the accuracy of the bracket.
 
     Examples
     --------
@@ -78,11 +78,7 @@ class WassersteinDistance(Certified):
         "sample into the target. The Wasserstein distance requires the cdf of the target and detects modes that no "
         "draw visited."
     )
-
-    @property
-    def claims(self) -> Claim:
-        """Basis of the bracket."""
-        return "found"
+    claims: ClassVar[Claim] = "found"
 
 
 @cautious
@@ -153,7 +149,14 @@ def wasserstein_distance(
     requested = tolerance_of(tolerance, 1e-6)
     began = time.perf_counter()
     require_target(target)
-    sample = _weighted(draws, weights)
+    sample = replace(as_sample(draws), scores=None)
+    if weights is not None:
+        if sample.weights is not None:
+            raise UsageError("`weights` must be omitted because the sample has weights")
+        sample = replace(sample, weights=np.asarray(weights))
+    require_one_coordinate(sample.dim, "the Wasserstein distance", "sliced_stein_discrepancy")
+    require_range(sample.points, "draws")
+    require_range(1.0 if sample.weights is None else sample.weights, "weights")
     points = sample.distinct()
     chosen = Units.of(units, points)
     if not target.has_tail_integrals:
@@ -165,7 +168,7 @@ def wasserstein_distance(
     lower, upper = _between_cdfs(*_levels(sample, points), target)
     if chosen.kind != "raw":
         lower, upper = lower / chosen.scale.item() * (1.0 - _EPS), upper / chosen.scale.item() * (1.0 + _EPS)
-    omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were omitted"
+    omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were dropped"
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,
@@ -180,23 +183,6 @@ def wasserstein_distance(
     return accepted(result, "the Wasserstein distance", "", "Rescale the draws, or omit distant draws")
 
 
-def _weighted(draws: DrawsLike, weights: ArrayLike | None) -> Sample:
-    sample = replace(as_sample(draws), scores=None)
-    if weights is not None:
-        if sample.weights is not None:
-            raise UsageError("`weights` must be omitted because the sample has weights")
-        sample = replace(sample, weights=np.asarray(weights))
-    require_one_coordinate(sample.dim, "the Wasserstein distance", "sliced_stein_discrepancy")
-    require_range(sample.points, "draws")
-    require_range(_masses(sample), "weights")
-    return sample
-
-
-def _masses(sample: Sample) -> Floats:
-    """Return the weights of the draws, which are 1 if the sample has no weights."""
-    return np.ones(len(sample)) if sample.weights is None else sample.weights
-
-
 def _levels(sample: Sample, points: DistinctSample) -> tuple[Floats, Floats, float]:
     """Return the sorted points, and the level of F_Q after each point.
 
@@ -205,7 +191,7 @@ def _levels(sample: Sample, points: DistinctSample) -> tuple[Floats, Floats, flo
     """
     order, carried = np.argsort(points.points[:, 0]), points.inverse >= 0
     x, sums = points.points[order, 0], np.zeros(len(points), dtype=np.longdouble)
-    np.add.at(sums, points.inverse[carried], _masses(sample)[carried].astype(np.longdouble))
+    np.add.at(sums, points.inverse[carried], 1.0 if sample.weights is None else sample.weights[carried])
     sums = np.cumsum(sums[order])
     error = 2.0**-53 + 2.0 * _LONG + (0.0 if sample.weights is None else 4.0 * _LONG * len(sample))
     return np.append(x, x[-1]), np.asarray(sums / sums[-1], dtype=np.float64), error

@@ -121,7 +121,6 @@ def random_answer(program, rng):
         tension=rng.standard_normal(gaps),
         torque=rng.standard_normal(gaps),
         cut=rng.standard_normal((2, gaps)),
-        status="guessed",
     )
 
 

@@ -21,7 +21,6 @@ D^-1 of order n is dense. In two dimensions, H + C D C' has the sparsity of the 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -45,8 +44,10 @@ def least_mean(h: Floats, most: Floats) -> float:
     return float(np.diff(total, prepend=0.0) @ h[order])
 
 
-class Rows(Protocol):
-    """Rows B and matrix C of a sum of Stein programs with n points.
+class ChainRows:
+    """Rows B and matrix C for the chains and the moments.
+
+    The moments have the rows |x_k| <= 1 and the coefficients `moments` of shape (m, n).
 
     Attributes
     ----------
@@ -54,37 +55,6 @@ class Rows(Protocol):
         Number of rows.
     ceiling : float
         Upper bound on |h|.
-    """
-
-    size: int
-    ceiling: float
-
-    def balance(self, weights: Floats, /) -> Floats:
-        """Return multipliers z that satisfy B'z = C weights."""
-
-    def factorise(self, weights: Floats, inverse: Floats, /) -> None:
-        """Factorize the Newton matrix with row weights W and the diagonal D^-1."""
-
-    def solve(self, force: Floats, kappa: Floats, change: Floats, /) -> Floats:
-        """Solve H dx + C lambda = B'force and D^-1 lambda = C'dx + kappa.
-
-        Set `change` to B dx and return lambda.
-        """
-
-    def heights(self, rows: Floats, /) -> Floats:
-        """Return h = C'x for rows B x."""
-
-    def upper(self, weights: Floats, multipliers: Floats, /) -> float:
-        """Return an upper bound on the discrepancy, up to rounding errors."""
-
-    def variables(self, rows: Floats, /) -> list[Floats]:
-        """Return the variables y of each program, and the variables of the moments."""
-
-
-class ChainRows:
-    """Rows for the chains and the moments.
-
-    The moments have the rows |x_k| <= 1 and the coefficients `moments` of shape (m, n).
     """
 
     def __init__(self, chains: list[ChainProgram], moments: Floats) -> None:
@@ -110,7 +80,7 @@ class ChainRows:
         return np.concatenate([*parts, self.moments @ weights])
 
     def factorise(self, weights: Floats, inverse: Floats) -> None:
-        """Factorize the Newton matrix."""
+        """Factorize the Newton matrix with row weights W and the diagonal D^-1."""
         *parts, self._of_moments = self._parts(weights)
         matrix = (self.moments.T / self._of_moments) @ self.moments
         for form, blocks, gains, part in zip(self.chains, self.blocks, self._gains, parts, strict=True):
@@ -122,7 +92,10 @@ class ChainRows:
             self._factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(self, force: Floats, kappa: Floats, change: Floats) -> Floats:
-        """Solve for the changes in x and in the weights."""
+        """Solve H dx + C lambda = B'force and D^-1 lambda = C'dx + kappa.
+
+        Set `change` to B dx and return lambda.
+        """
         if self._factor is None:
             change[:] = np.nan
             return np.full(self.n, np.nan)
@@ -140,7 +113,7 @@ class ChainRows:
         moments[:] = of_moments / self._of_moments
 
     def heights(self, rows: Floats) -> Floats:
-        """Return h = C'x."""
+        """Return h = C'x for rows B x."""
         *parts, moments = self._parts(rows)
         h = moments @ self.moments
         for load, form, part in zip(self.loads, self.chains, parts, strict=True):
@@ -148,7 +121,7 @@ class ChainRows:
         return np.asarray(h)
 
     def upper(self, weights: Floats, multipliers: Floats) -> float:
-        """Return an upper bound on the discrepancy."""
+        """Return an upper bound on the discrepancy, up to rounding errors."""
         *parts, _ = self._parts(multipliers)
         total = float(np.abs(self.moments @ weights).sum())
         for form, part in zip(self.chains, parts, strict=True):
@@ -159,13 +132,16 @@ class ChainRows:
         return total
 
     def variables(self, rows: Floats) -> list[Floats]:
-        """Return the variables of each program and of the moments."""
+        """Return the variables y of each program, and the variables of the moments."""
         *parts, moments = self._parts(rows)
         return [*map(variables_of, (form.chain for form in self.chains), parts), moments]
 
 
 class MatrixRows:
-    """Rows of the programs in matrix form, with C' stored as a sparse matrix."""
+    """Rows of the programs in matrix form, with C' stored as a sparse matrix.
+
+    The attributes and methods are those of `ChainRows`, without moments.
+    """
 
     def __init__(self, programs: list[CoordinateProgram], heights: list[sparse.csr_array], settings: Settings) -> None:
         box = np.concatenate([each.box for each in programs])
@@ -229,14 +205,14 @@ class WeightsSystem:
 
     Parameters
     ----------
-    rows : Rows
+    rows : ChainRows or MatrixRows
     shares : ndarray, shape (n,)
         Initial weights, which sum to one.
     most : ndarray, shape (n,)
         Largest weights, which are at least `shares`.
     """
 
-    def __init__(self, rows: Rows, shares: Floats, most: Floats) -> None:
+    def __init__(self, rows: ChainRows | MatrixRows, shares: Floats, most: Floats) -> None:
         self.rows, self.shares, self.most = rows, shares, most
         is_limited = bool(most.min() < 1.0)
         self.reach = rows.ceiling if is_limited else 0.0  # without limits, e = 0

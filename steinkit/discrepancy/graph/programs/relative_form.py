@@ -42,7 +42,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -295,39 +294,20 @@ class RelativeForm:
         return terms
 
 
-@dataclass(frozen=True, eq=False)
-class OwnForm:
-    """One-dimensional form of a single coordinate in a loose program."""
-
-    form: SteinProgram | RelativeForm
-
-    @property
-    def edge_rows(self) -> tuple[sparse.csr_array, Floats]:
-        """Matrix and radii of the rows that do not depend on bounds."""
-        return self.form.edge_rows
-
-    def coordinate(self, j: int) -> CoordinateProgram:
-        """Return the linear program."""
-        return self.form.coordinate(0)
-
-
-AnyForm: TypeAlias = SteinProgram | RelativeForm | OwnForm
-
-
-def suitable_forms(program: SteinProgram, near: float = NEAR) -> list[AnyForm]:
+def suitable_forms(program: SteinProgram, near: float = NEAR) -> list[SteinProgram | RelativeForm]:
     """Return the form of each coordinate.
 
     The form is relative if points are close to each other or to a bound. Otherwise, the form is the program itself. Two
     points are close if their distance is less than `near` times sqrt(c1/c3). Coordinates with the same edge rows share
-    one form. The forms are cached in the program.
+    one form. A coordinate of a loose program has a one-dimensional form. The forms are cached in the program.
     """
     key = ("forms", near)
     if key not in program.known:
         if program.is_loose:
-            program.known[key] = [OwnForm(_forms(program.alone(j), near)[0]) for j in range(program.dim)]
+            program.known[key] = [_forms(program.alone(j), near)[0] for j in range(program.dim)]
         else:
             program.known[key] = _forms(program, near)
-    forms: list[AnyForm] = program.known[key]
+    forms: list[SteinProgram | RelativeForm] = program.known[key]
     return forms
 
 
@@ -338,8 +318,8 @@ def suitable_programs(
 
     The programs have the forms that `suitable_forms` chooses.
     """
-    forms = suitable_forms(program, near)
-    return [forms[j].coordinate(j) for j in (range(program.dim) if coordinates is None else coordinates)]
+    forms, asked = suitable_forms(program, near), range(program.dim) if coordinates is None else coordinates
+    return [forms[j].coordinate(0 if program.is_loose else j) for j in asked]
 
 
 def _forms(program: SteinProgram, near: float) -> list[SteinProgram | RelativeForm]:

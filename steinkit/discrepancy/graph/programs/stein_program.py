@@ -168,8 +168,6 @@ class SteinProgram:
         """Matrix A and radii r of the edge rows, which are shared by all coordinates."""
         require_time("setting up the programs")
         c = self.factors
-        if self.is_loose:
-            return Rows(2 * self.n_points).assemble()
         reach = max(c.value_reach, c.gradient_reach, c.taylor_reach)
         i, k = self.graph.edges[self.nearer(self.graph.lengths, reach * _CERTAINLY)].T
         step = self.points[i] - self.points[k]
@@ -269,12 +267,7 @@ class SteinProgram:
         return found
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """Return the linear program of coordinate j.
-
-        A loose program contains only derivatives in direction j.
-        """
-        if self.is_loose:
-            return self.alone(j).coordinate(0)
+        """Return the linear program of coordinate j."""
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
         box[0] = self.factors.value
         rows = Rows(box.size)
@@ -345,7 +338,5 @@ class Rows:
     ) -> tuple[sparse.csr_array, Floats]:
         """Return the matrix and radii, appended to the given arrays, if any."""
         above = sparse.csr_array((0, self.columns)) if matrix is None else matrix
-        blocks, radii_above = [above, *self.blocks], np.empty(0) if radii is None else radii
-        kept = [block for block in blocks if block.shape[0]]
-        stacked = sparse.csr_array(sparse.vstack(kept, format="csr")) if kept else above
-        return stacked, np.concatenate([radii_above, *self.radii])
+        stacked = sparse.csr_array(sparse.vstack([above, *self.blocks], format="csr"))
+        return stacked, np.concatenate([np.empty(0) if radii is None else radii, *self.radii])

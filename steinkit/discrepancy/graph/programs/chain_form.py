@@ -202,15 +202,8 @@ class ChainProgram:
 
         The cost is capped at `trivial` and rounded up.
         """
-        bound = self.costate_bound(p)
+        bound = float(kernels.costate_bound(self.chain, p, np.empty(0)))
         return self.trivial if math.isnan(bound) else min(self.trivial, bound)
-
-    def costate_bound(self, p: Floats) -> float:
-        """Return the cost of the dual point.
-
-        The cost may exceed `trivial` or be NaN.
-        """
-        return float(kernels.costate_bound(self.chain, p, np.empty(0)))
 
     def stein_function(self, y: Floats) -> tuple[Floats, Floats]:
         """Convert variables to g and its derivative, in the order of the sample.

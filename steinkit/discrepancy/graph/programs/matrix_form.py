@@ -160,7 +160,9 @@ class CoordinateProgram:
         outside = _largest_ratio(np.abs(y), self.box)
         if outside > 1.0:  # scaling the vector into the box prevents overflow in the products
             y = y / (outside * OUTWARD)
-        scale = max(1.0, _largest_ratio(self._activity(y), np.maximum(self.radius - self.radius_error, 0.0))) * OUTWARD
+        rounding = (np.diff(self.matrix.indptr) + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y))
+        limits = np.maximum(self.radius - self.radius_error, 0.0)
+        scale = max(1.0, _largest_ratio(np.abs(self.matrix @ y) + rounding, limits)) * OUTWARD
         terms = self.objective * y
         value = exact_sum(terms) - 4.0 * UNIT_ROUNDOFF * exact_sum(np.abs(terms)) - len(terms) * SMALLEST
         value -= _dot(np.abs(y), np.broadcast_to(self.objective_error, y.shape))
@@ -184,11 +186,6 @@ class CoordinateProgram:
         residual += self.objective_error + entries * SMALLEST
         bound = _dot(self.radius + self.radius_error, np.abs(p)) + _dot(self.box, residual)
         return min((each for each in (trivial, bound) if not math.isnan(each)), default=math.inf)
-
-    def _activity(self, y: Floats) -> Floats:
-        """Return an upper bound on |A y| that includes rounding errors."""
-        entries = np.diff(self.matrix.indptr)
-        return np.asarray(np.abs(self.matrix @ y) + (entries + 4) * UNIT_ROUNDOFF * (self.magnitudes @ np.abs(y)))
 
 
 def power_of_two(size: Floats) -> Floats:

@@ -238,6 +238,7 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     >>> sk.dilation([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0, 1], [0, 2]])
     1.0
     """
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
     points = as_sample(points).points
@@ -246,7 +247,9 @@ def dilation(points: DrawsLike, graph: Graph | ArrayLike, *, block: int = 256) -
     if isinstance(graph, Graph) and graph.n_points != n:
         raise InputError(f"expected a graph with {n} vertices, got {graph.n_points}")
     edges = graph.edges if isinstance(graph, Graph) else checked_edges(graph, n)
-    links = _link_matrix(n, edges, edge_lengths(points, edges))
+    unique = np.unique(np.sort(edges, axis=1), axis=0)  # repeated edges are counted once
+    (i, j), lengths = unique.T, edge_lengths(points, unique)
+    links = csr_array((np.tile(lengths, 2), (np.append(i, j), np.append(j, i))), shape=(n, n))  # also stores zeros
     largest = 1.0
     for first in range(0, n, block):
         rows = np.arange(first, min(first + block, n))
@@ -296,16 +299,3 @@ def _norm(differences: Iterable[Floats]) -> Floats:
     for difference in differences:
         total = total + np.abs(difference)
     return np.asarray(total, dtype=np.float64)
-
-
-def _link_matrix(n_points: int, edges: Integers, lengths: Floats) -> Any:
-    """Return the symmetric sparse matrix of edge lengths.
-
-    Repeated edges are counted once, and edges of length 0 are stored.
-    """
-    from scipy.sparse import csr_array
-
-    unique, first = np.unique(np.sort(edges, axis=1), axis=0, return_index=True)
-    i, j = unique.T
-    values = np.tile(lengths[first], 2)
-    return csr_array((values, (np.append(i, j), np.append(j, i))), shape=(n_points, n_points))

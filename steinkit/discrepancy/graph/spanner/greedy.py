@@ -256,7 +256,11 @@ def _insert_buckets(
             tasks = _filter_tasks(problem, graph, lower, limit)
             bar.total = bar.n + (len(limits) - k) * len(tasks)
             pairs, distances, lower = _open_pairs(rank, tasks, n_threads, stop, bar)
-            chosen = _chosen(problem, edges, lengths, pairs, distances)
+            pending = np.bincount(pairs.ravel(), minlength=len(rank))
+            first = np.append(0, np.cumsum(pending))
+            incident = np.argsort(pairs.ravel(), kind="stable") // 2
+            graph = laid_out(len(rank), edges, lengths, pending)
+            chosen = insert_in_order(problem, graph, pairs, distances, first, incident)
             stop.require(_DOING)
             edges = np.concatenate([edges, pairs[chosen]])
             lengths = np.concatenate([lengths, distances[chosen]])
@@ -295,19 +299,6 @@ def _filter_tasks(problem: Problem, graph: Adjacency, lower: float, upper: float
     most = _PAIRS_PER_POINT * n // blocks
     cuts = [k * n // blocks for k in range(blocks + 1)]
     return [partial(filter_block, problem, graph, *run, lower, upper, radius, patience, most) for run in pairwise(cuts)]
-
-
-def _chosen(
-    problem: Problem, edges: Integers, lengths: Floats, pairs: Integers, distances: Floats
-) -> NDArray[np.bool_]:
-    """Return a mask of the pairs that the greedy rule adds to the graph."""
-    n = problem.columns.shape[1]
-    pending = np.bincount(pairs.ravel(), minlength=n)
-    graph = laid_out(n, edges, lengths, pending)
-    first = np.append(0, np.cumsum(pending))
-    incident = np.argsort(pairs.ravel(), kind="stable") // 2
-    linked: NDArray[np.bool_] = insert_in_order(problem, graph, pairs, distances, first, incident)
-    return linked
 
 
 def laid_out(n: int, edges: Integers, lengths: Floats, spare: Integers | int = 0) -> Adjacency:

@@ -581,26 +581,13 @@ def moment_stein_discrepancy(
 
 def moments_of(sample: ScoredSample, units: UnitsLike = "own") -> MomentSteinDiscrepancy:
     """Return the moment Stein discrepancy of a scored sample."""
-    laid_out, chosen = sample.draws, Units.of(units, sample.points)
-    with one_thread_in_libraries():  # threads do not speed up products that fit in the cache
-        found = _judged(laid_out, chosen, sample.bounds)
-    return replace(
-        found,
-        warnings=(
-            *sample.notes,
-            *far_apart(sample.points, sample.scores, chosen),
-            *laid_out.warnings(found.n_effective),
-        ),
-    )
-
-
-def _judged(draws: ChainDraws, units: Units, bounds: Floats | None) -> MomentSteinDiscrepancy:
-    """Compute the feature means of the draws, and the p-value."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        moments = Moments.of(*standardised(draws, units, bounds), draws)
-    features = features_of(len(units.scale))
+    draws, chosen = sample.draws, Units.of(units, sample.points)
+    features = features_of(len(chosen.scale))
     skewed = np.array([feature.kind in _SKEWED for feature in features])
-    mean, error, skewness, times = _statistics(moments, draws, skewed)
+    with one_thread_in_libraries():  # threads do not speed up products that fit in the cache
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = Moments.of(*standardised(draws, chosen, sample.bounds), draws)
+        mean, error, skewness, times = _statistics(moments, draws, skewed)
     slower = np.maximum(times, usual_times(features, times))
     inflation = np.sqrt(slower)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -608,6 +595,7 @@ def _judged(draws: ChainDraws, units: Units, bounds: Floats | None) -> MomentSte
     z = np.where(mean == 0.0, 0.0, z)
     z[skewed] = _without_skewness(z, skewness * inflation)[skewed]
     p, groups = _p_values(features, z, slower, draws)
+    n_effective = draws.size / slower_half_time(features, times)
     return MomentSteinDiscrepancy(
         features=features,
         mean=mean,
@@ -615,10 +603,11 @@ def _judged(draws: ChainDraws, units: Units, bounds: Floats | None) -> MomentSte
         autocorrelation_time=times,
         p=p,
         group_p_values=groups,
-        n_effective=draws.size / slower_half_time(features, times),
+        n_effective=n_effective,
         axes=moments.loadings,
-        units=units,
-        names=units.names,
+        units=chosen,
+        names=chosen.names,
+        warnings=(*sample.notes, *far_apart(sample.points, sample.scores, chosen), *draws.warnings(n_effective)),
     )
 
 

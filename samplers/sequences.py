@@ -32,7 +32,6 @@ from steinkit.arguments import require_flags, whole
 from steinkit.errors import UsageError
 from steinkit.sample import Floats, default_names
 from steinkit.samplers.chains.draws import Draws, StreamKind, chain_seeds, generator
-from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.registry import OwnOption, sampler
 from steinkit.target import Target, require_target
 
@@ -75,7 +74,8 @@ def iid(target: Target, *, draws: int, chains: int = 1, seed: int | Sequence[int
     """
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     seeds = chain_seeds(seed, chains)
-    points = np.stack([as_target(target).sample(draws, generator(s, StreamKind.PROPOSAL)) for s in seeds])
+    require_target(target)
+    points = np.stack([target.sample(draws, generator(s, StreamKind.PROPOSAL)) for s in seeds])
     return _as_draws(points, target, seeds, {"sampler": "iid", "draws": draws})
 
 

@@ -235,7 +235,8 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
     rows = np.arange(len(means))  # means with a non-negligible probability of continuing
     data_use = np.full(len(means), fractions[0] if len(fractions) else 1.0)
     following = np.append(fractions[1:], 1.0)
-    steps = np.append(_step_deviations(fractions), 1.0)
+    before = np.append(0.0, fractions[:-1])[: len(fractions)]
+    steps = np.append(np.sqrt((fractions - before) / (fractions * (1.0 - before))), 1.0)  # standard deviations
     drift = np.sqrt(fractions / (1.0 - fractions))
     inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and weights times g at the nodes
     for j, (G, step) in enumerate(zip(thresholds, steps[:-1], strict=True)):
@@ -259,12 +260,6 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
         if not rows.size:
             break
     return error, data_use, continuing
-
-
-def _step_deviations(fractions: Floats) -> Floats:
-    """Compute the standard deviations (1 - c_j^2)^(1/2) of the steps of the walk."""
-    before = np.append(0.0, fractions[:-1])[: len(fractions)]
-    return np.asarray(np.sqrt((fractions - before) / (fractions * (1.0 - before))), dtype=np.float64)
 
 
 def _density(values: Floats) -> Floats:

@@ -128,7 +128,7 @@ class Machine(NamedTuple):
     test_walk, gradient_walk : Walk
         Positions of the chain in its random orders, as defined in `steinkit.samplers.chains.readers`.
     digits : ndarray of uint32, shape (2, TOGETHER)
-        Buffer for `random_order_kernels.next_rows`.
+        Buffer for `random_order_kernels.take_rows`.
     """
 
     plan: Any
@@ -497,12 +497,10 @@ def advance_langevin(machine: Machine, block: Block) -> Outcome:
         for j in range(len(state)):
             if not math.isfinite(proposed[j]):
                 return Outcome.STATE_NOT_FINITE
-        for j in range(len(state)):
-            state[j] = proposed[j]
+        copy_row(vectors, Vector.PROPOSED, vectors, Vector.STATE)
         for j in range(len(bounds)):
             if not bounds[j, 0] <= state[j] <= bounds[j, 1]:
                 return Outcome.OUTSIDE
         chain.step += 1
-        for j in range(len(state)):
-            points[now, j] = state[j]
+        copy_row(vectors, Vector.STATE, points, now)
     return Outcome.FINISHED

@@ -20,7 +20,7 @@ from steinkit.arguments import real_numbers
 from steinkit.errors import InputError, UsageError
 from steinkit.posterior import Posterior
 from steinkit.sample import Floats
-from steinkit.target import Target
+from steinkit.target import Target, require_target
 from steinkit.targets.family import as_finite
 
 Array = NDArray[Any]
@@ -190,18 +190,12 @@ class TargetModel:
 Model = PosteriorModel | TargetModel
 
 
-def as_target(target: Target) -> Target:
-    """Raise UsageError unless ``target`` is a Target or Posterior."""
-    if not isinstance(target, Target):
-        raise UsageError(f"expected a steinkit.Target or steinkit.Posterior, got {type(target).__name__}")
-    return target
-
-
 def as_model(target: Target) -> Model:
     """Return the target terms used by samplers that evaluate the full density."""
     if isinstance(target, Posterior):
         return PosteriorModel(target)
-    return TargetModel(as_target(target))
+    require_target(target)
+    return TargetModel(target)
 
 
 def as_posterior_model(posterior: Target) -> PosteriorModel:

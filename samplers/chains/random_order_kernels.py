@@ -81,46 +81,6 @@ def begin_order(tables: NDArray[np.uint16], key: Any, number: int) -> None:
 
 
 @array_kernel
-def next_rows(
-    order: NDArray[np.int32],
-    tables: NDArray[np.uint16],
-    key: Any,
-    number: int,
-    place: int,
-    size: int,
-    found: Integers,
-    digits: NDArray[np.uint32],
-) -> None:
-    """Write the next data points of an order to ``found``.
-
-    The order is cyclic.
-
-    Parameters
-    ----------
-    order : ndarray of int32, shape (N,) or (0,)
-        List of the data points, which is shuffled in place as it is read. The list is empty if ``tables`` are used.
-    tables : ndarray of uint16, shape (6, side) or (6, 0)
-        Tables from `begin_order`. The square of ``side`` is at least N.
-    key : int
-        Key of the chain.
-    number : int
-        Number of the order.
-    place : int
-        First position to read.
-    size : int
-        N, at most 2^31.
-    found : ndarray of int, shape (n,)
-        Output array. Its length n is at most N.
-    digits : ndarray of uint32, shape (2, TOGETHER)
-        Buffer.
-    """
-    if len(order):
-        _shuffle(order, random_bits(key, number), place, found)
-    else:
-        _compute(tables, size, place, found, digits[0], digits[1])
-
-
-@array_kernel
 def _shuffle(order: NDArray[np.int32], own: Any, place: int, found: Integers) -> None:
     """Read data points from a list and shuffle the list with the key ``own``."""
     size = len(order)
@@ -185,12 +145,26 @@ def _compute(
 
 @array_kernel
 def take_rows(walk: Any, chain: int, found: Integers, digits: NDArray[np.uint32]) -> None:
-    """Write the next data points of a chain to ``found``, an array of shape (n,).
+    """Write the next data points of a chain to ``found``.
 
-    The chain belongs to a `readers.DataWalk`.
+    The order of the data points is cyclic.
+
+    Parameters
+    ----------
+    walk : readers.Walk
+        Positions of the chains.
+    chain : int
+        Number of the chain.
+    found : ndarray of int, shape (n,)
+        Output array. Its length n is at most N.
+    digits : ndarray of uint32, shape (2, TOGETHER)
+        Buffer.
     """
-    at = walk.place[chain]
-    next_rows(walk.order[chain], walk.tables[chain], at.key, at.number, at.place, at.size, found, digits)
+    at, order = walk.place[chain], walk.order[chain]
+    if len(order):
+        _shuffle(order, random_bits(at.key, at.number), at.place, found)
+    else:
+        _compute(walk.tables[chain], at.size, at.place, found, digits[0], digits[1])
     at.place += len(found)
 
 

@@ -126,7 +126,11 @@ class Run:
 
         test, options, live = self.test, self.options, np.arange(self.options.chains)
         self._decide = partial(decisions, test, rule_of(test, self.model.size))
-        self._gradient = self._make_gradient()
+        self._gradient: FullGradient | BatchGradient | None = None
+        if self._gradient_batch and isinstance(self.model, models.PosteriorModel):
+            self._gradient = BatchGradient(self.model, self._gradient_batch, options.seeds)
+        elif self.proposal.needs_gradient:
+            self._gradient = FullGradient(self.model, self.states)
         self._moves = Noise(options.seeds, StreamKind.PROPOSAL, self._noise_width, normals)
         self._levels = Noise(options.seeds, StreamKind.UNIFORM, 1, lambda rng, shape: test.level(uniforms(rng, shape)))
         self._normals = Noise(options.seeds, StreamKind.TEST, 1 if test.needs_normal else 0, normals)
@@ -149,13 +153,6 @@ class Run:
                 if options.budget is not None:
                     finished |= self._spent[live] + self.first_batch + self.proposal_cost > options.budget
                 live = live[~finished]
-
-    def _make_gradient(self) -> FullGradient | BatchGradient | None:
-        if not self.proposal.needs_gradient:
-            return None
-        if self._gradient_batch and isinstance(self.model, models.PosteriorModel):
-            return BatchGradient(self.model, self._gradient_batch, self.options.seeds)
-        return FullGradient(self.model, self.states)
 
     def _take_step(self, live: Integers) -> None:
         """Propose, test, accept or reject, and record one step of these chains."""

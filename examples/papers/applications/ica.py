@@ -48,8 +48,8 @@ from steinkit.sample import Floats
 from steinkit.samplers.acceptance.interface import AcceptanceTest, MetropolisTest
 from steinkit.samplers.chains.draws import Draws, RunKeywords, RunOptions, takes_run_options
 from steinkit.samplers.chains.gradients import Gradient, Proposal
-from steinkit.samplers.chains.likelihood_terms import as_target
 from steinkit.samplers.chains.run import run_chains
+from steinkit.target import require_target
 from steinkit.targets.family import as_finite
 
 # Largest entry of W W' - I for a matrix that is considered orthogonal.
@@ -337,9 +337,9 @@ def orthogonal_mh(
     section 6.2.
     """
     walk = StiefelWalk(proposal_scale)
-    dim = as_target(posterior).dim
-    if run.get("start") is None and dim is not None:
-        run["start"] = np.eye(_side(dim)).ravel()
+    require_target(posterior)
+    if run.get("start") is None and posterior.dim is not None:
+        run["start"] = np.eye(_side(posterior.dim)).ravel()
     options = RunOptions(**run)
     judge = MetropolisTest() if test is None else test
     return run_chains("orthogonal_mh", posterior, walk, judge, options, temperature)

@@ -26,23 +26,24 @@ COST = 0.15
 SCORED = 1000
 
 
-def logistic() -> tuple[sk.Posterior, list[int]]:
-    """Return a posterior of 2000 data points, with six correlated coefficients of different scales."""
+def logistic(size: int) -> tuple[sk.Posterior, list[int]]:
+    """Return a posterior with six correlated coefficients of different scales."""
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((2000, 6)) @ np.linalg.cholesky(0.6 * np.eye(6) + 0.4).T * np.logspace(-0.3, 0.3, 6)
+    features = rng.standard_normal((size, 6)) @ np.linalg.cholesky(0.6 * np.eye(6) + 0.4).T * np.logspace(-0.3, 0.3, 6)
     chances = 1.0 / (1.0 + np.exp(-features @ rng.standard_normal(6) / np.sqrt(6.0)))
-    return sk.targets.LogisticRegression(features, rng.random(2000) < chances, 25.0), [10, 100, 1000]
+    responses = rng.random(size) < chances
+    return sk.targets.LogisticRegression(features, responses, 25.0), [size // 200, size // 20, size // 2]
 
 
-def nodal() -> tuple[sk.Posterior, list[int]]:
-    """Return a skewed posterior of 53 patients."""
+def nodal(size: int) -> tuple[sk.Posterior, list[int]]:
+    """Return a skewed posterior of 53 patients, whatever the size."""
     return sk.targets.LogisticRegression.nodal(), [3, 10, 30]
 
 
-def mean() -> tuple[sk.Posterior, list[int]]:
-    """Return the posterior of the mean of 2000 data points in ten dimensions, with non-normal noise."""
-    data = np.random.default_rng(2).standard_t(4, (2000, 10))
-    return sk.targets.GaussianMean(data, prior_variance=10.0), [5, 50, 500]
+def mean(size: int) -> tuple[sk.Posterior, list[int]]:
+    """Return the posterior of the mean of data in ten dimensions, with non-normal noise."""
+    data = np.random.default_rng(2).standard_t(4, (size, 10))
+    return sk.targets.GaussianMean(data, prior_variance=10.0), [size // 400, size // 40, size // 4]
 
 
 PROBLEMS = {"logistic": logistic, "nodal": nodal, "mean": mean}
@@ -70,7 +71,7 @@ def error(points: Floats, means: Floats, sds: Floats) -> float:
 
 
 def one_problem(name: str, repeats: int, budget: int, quick: bool) -> float:
-    posterior, batches = PROBLEMS[name]()
+    posterior, batches = PROBLEMS[name](400 if quick else 2000)
     means, sds, largest = truth(posterior, 200 if quick else 4000)
     grid = {"step_size": (np.logspace(-3.5, -0.1, 9) / largest).tolist(), "batch_size": batches}
     arms = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
@@ -105,7 +106,7 @@ def one_problem(name: str, repeats: int, budget: int, quick: bool) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small chains, one repeat")
+    parser.add_argument("--quick", action="store_true", help="little data, small chains, one repeat")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--problem", choices=PROBLEMS)
     given = parser.parse_args()
@@ -114,7 +115,7 @@ def main() -> None:
     print(f"{'problem':10}{''.join(f'{each:>10}' for each in columns)}")
     warnings.simplefilter("ignore", SteinkitWarning)
     for name in [given.problem] if given.problem else PROBLEMS:
-        one_problem(name, 1 if given.quick else given.repeats, 30_000 if given.quick else 300_000, given.quick)
+        one_problem(name, 1 if given.quick else given.repeats, 4_000 if given.quick else 300_000, given.quick)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def main():
         print(f"{name}; largest bias of a mean, in sd")
         print(f"{'':10}  {'k':>5}  {'weights':10}  {'verdict':12}  {'p':>7}  {'estimated bias':16}  true  after PSIS")
         for fit, make in FITS.items():
-            points, log_q = make(density, start, jax.random.key(2), 1000 if small else 4000)
+            points, log_q = make(density, start, jax.random.key(2), 400 if small else 4000)
             found = sk.verdict(np.asarray(points, dtype=np.float64), target, log_q=np.asarray(log_q, dtype=np.float64))
             weights = found.importance
             true, after = ((each - mean) / sd for each in (np.mean(points, axis=0), weights.mean))

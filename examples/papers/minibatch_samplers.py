@@ -224,9 +224,9 @@ def main() -> None:
         data="MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz",
     )
     data = None if experiment.data is None else str(experiment.data)
-    trials, decades, kept, chains = (6, 2, 500, 4) if experiment.full else (2, 1, 200, 2)
+    trials, decades, kept, chains = (6, 2, 500, 4) if experiment.full else (2, 1, 100, 2)
     names = [name for name in POSTERIORS if experiment.full or name != "logistic50"]
-    lowest = {name: POSTERIORS[name][2] // (1 if experiment.full else 2) for name in names}
+    lowest = {name: POSTERIORS[name][2] // (1 if experiment.full else 4) for name in names}
     points = np.linspace(0, decades, 2 * decades + 1 if experiment.full else 2)
     budgets = {name: [int(smallest * 10**k) for k in points] for name, smallest in lowest.items()}
     experiment.settings(budgets=budgets, trials=trials, kept=kept, chains=chains, made_up=data is None, level=LEVEL)

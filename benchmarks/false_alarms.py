@@ -7,13 +7,15 @@
 
 A family is a target with an exact sampler (`right_chains.py`). Its samples alternate between one chain of 1000 draws
 and four chains of 500 draws, both with all draws and thinned. The rejection rates at .05 and .01 refer to the evaluated
-samples and have 95% Clopper-Pearson intervals. The other samples have too few effective draws. The program
-`nuts_chains.py` computes the same rates for NUTS in four packages.
+samples and have 95% Clopper-Pearson intervals. The other samples have too few effective draws. The exit code is 1 if
+the interval of all verdicts together lies above a level. The program `nuts_chains.py` computes the same rates for NUTS
+in four packages.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 import zlib
@@ -67,9 +69,14 @@ def base_of(name: str) -> str:
     return name.removesuffix(", thinned").rsplit(", ", 1)[0]
 
 
+def lower_bound(count: int, tried: int) -> float:
+    """Return the lower end of the Clopper-Pearson interval of a rate."""
+    return float(beta.ppf(0.025, count, tried - count + 1)) if count else 0.0
+
+
 def share(count: int, tried: int) -> str:
     """Format a rate with its Clopper-Pearson interval."""
-    low = beta.ppf(0.025, count, tried - count + 1) if count else 0.0
+    low = lower_bound(count, tried)
     high = beta.ppf(0.975, count + 1, tried - count) if count < tried else 1.0
     return f"{count / tried:.3f} [{low:.3f}, {high:.3f}]"
 
@@ -133,8 +140,12 @@ def main() -> None:
         print(row(name, found), flush=True)
     report(rows)
     target = ["--target"] if arguments.target else []
-    keep(arguments.record, "false_alarms", counts_of(rows), [*target, f"--repeats {arguments.repeats}"])
+    counts = counts_of(rows)
+    keep(arguments.record, "false_alarms", counts, [*target, f"--repeats {arguments.repeats}"])
     print(f"({time.perf_counter() - began:.0f} s)")
+    judged, *rejected = (sum(each[key] for each in counts) for key in ("judged", "at_05", "at_01"))
+    if any(lower_bound(count, judged) > level for count, level in zip(rejected, LEVELS, strict=True)):
+        sys.exit("more exact samples are rejected than the levels allow")
 
 
 if __name__ == "__main__":

@@ -23,14 +23,14 @@ number of tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, whole
 from steinkit.blind_spots import outlying, too_few_to_span
-from steinkit.chains import chain_diagnostics, smallest_bfmi
+from steinkit.chains import ChainDiagnostics, chain_diagnostics, smallest_bfmi
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.control_variates import BatchScores, batch_scores
 from steinkit.diagnosis.bias.estimate import bias_of
@@ -42,14 +42,13 @@ from steinkit.diagnosis.evidence import Evidence
 from steinkit.diagnosis.findings import moment_findings, p_value_beyond, ranked, shape_findings
 from steinkit.diagnosis.importance import importance_weights, with_log_q
 from steinkit.diagnosis.invariance import InvarianceTest
-from steinkit.diagnosis.verdict_result import Verdict, combined
+from steinkit.diagnosis.verdict_result import TestResult, Verdict, combined
 from steinkit.discrepancy.kernel.goodness_of_fit import thinning_notes
 from steinkit.draws import FEW_EFFECTIVE
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.finding import Finding
 from steinkit.posterior import Posterior
 from steinkit.runtime.deadlines import within_time
-from steinkit.sample import Integers
 from steinkit.scored_sample import MOST_NUMBERS, ScoredSample, require_names
 from steinkit.target import Functions, Seed, Target, require_target
 from steinkit.text import listed
@@ -150,8 +149,8 @@ def verdict(
     require_sensible(level, matters, analyses)
     if log_q is not None:
         draws = with_log_q(as_sample(draws), log_q)
-    batches: BatchScores | None = None
     require_target(target, optional=True)
+    batches: BatchScores | None = None
     functions = {} if target is None else target.functions
     if score_batch is not None:
         if not isinstance(target, Posterior) or scores is not None:
@@ -160,71 +159,49 @@ def verdict(
         batches, bounds = batch_scores(draws, target, score_batch, rng=rng), target.bounds if bounds is None else bounds
         draws, target = batches.sample, None
     prepared = ScoredSample.of(draws, target, scores=scores, weights=weights, bounds=bounds, most=MOST_NUMBERS)
-    names, support = prepared.points.names, prepared.bounds
-    require_variation(prepared.points.points, names)
+    require_variation(prepared.points.points, prepared.points.names)
     cautions, evidence = prepared.standard.cautions, Evidence(prepared, rng)
-    tests, has_edge = evidence.tests(), evidence.has_edge
-    moments, invariance, (modes, no_modes) = evidence.moments, evidence.invariance, evidence.modes
-    laid_out, standardised, effective = prepared.draws, prepared.standard_draws, evidence.effective_draws
-    enough = effective >= FEW_EFFECTIVE
+    tests, enough = evidence.tests(), evidence.effective_draws >= FEW_EFFECTIVE
     is_rejected = enough and combined(tests, analyses) <= level
-    findings: tuple[Finding, ...] = ()
-    if is_rejected and not has_edge:
-        at_most = {each.name: max(_NAMED, level) * each.share for each in tests}
-        correlation = (standardised.points * standardised.shares[:, None]).T @ standardised.points
-        unbounded = standardised if support is None else None
-        of_moments = moment_findings(moments, correlation, unbounded, at_most["moments"])
-        findings = ranked(of_moments, shape_findings(evidence, at_most))
-    corrected = {each.name: each.corrected for each in tests}
-    if is_rejected and not findings and invariance is not None and corrected.get("invariance", 1.0) <= level:
-        findings = () if invariance.finding is None else (invariance.finding,)
+    findings = _findings(evidence, tests, level) if is_rejected else ()
     bias, no_bias = _bias(evidence, functions, rng if is_rejected else None)
     importance, no_importance = importance_weights(prepared)
-    late = None
-    if support is None and not laid_out.is_weighted and analyses * corrected.get("modes", 1.0) > level:
-        late = rows_after_burn_in(standardised, level / analyses)
     outliers = outlying(prepared.points, prepared.own_units) if len(prepared.points) >= FEW_EFFECTIVE else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
     warnings = (
         *(() if batches is None else (batches.message,)),
         *prepared.standard.notes,
-        *laid_out.warnings(effective),
+        *prepared.draws.warnings(evidence.effective_draws),
         *hiding,
         *(() if evidence.kernel[0].p is None else thinning_notes(len(prepared.carried))),
         *evidence.kernel[1],
-        *no_modes,
-        *_invariance_notes(invariance),
+        *evidence.modes[1],
+        *_invariance_notes(evidence.invariance),
         *no_importance,
-        *(no_bias if is_rejected else ()),
-        *(_constrained(prepared) if is_rejected and support is None and target is not None and not has_edge else ()),
+        *((*no_bias, *_constrained(evidence)) if is_rejected else ()),
     )
     diagnosed = chain_diagnostics(prepared.whole)
-    ess = min(diagnosed.min_ess, diagnosed.weight_ess) if laid_out.is_weighted else diagnosed.min_ess
-    if laid_out.is_weighted and not laid_out.is_ordered:  # autocorrelation of sorted draws is not a property of a chain
-        ess = diagnosed.weight_ess
-    if len(prepared.points) < len(prepared.given):  # repeated draws are no better than weighted distinct draws
-        ess = min(ess, 1.0 / float(prepared.points.weights @ prepared.points.weights))
     return Verdict(
         tests=tests,
         level=level,
         analyses=int(analyses),
-        invariance=invariance,
-        modes=modes,
+        invariance=evidence.invariance,
+        modes=evidence.modes[0],
         kernel=evidence.kernel[0],
-        ess=ess,
+        ess=_effective_size(prepared, diagnosed),
         diagnostics=diagnosed,
         divergent=None if prepared.whole.divergent is None else int(prepared.whole.divergent.sum()),
         bfmi=smallest_bfmi(prepared.whole),
-        effective_draws=effective,
+        effective_draws=evidence.effective_draws,
         enough_draws=enough,
         findings=findings,
-        burn_in=None if late is None else _p_without_burn_in(evidence, late, level),
+        burn_in=_p_without_burn_in(evidence, tests, level, analyses),
         matters=matters,
-        p_matters=None if matters is None else min(1.0, analyses * p_value_beyond(moments, matters)),
-        moments=moments,
+        p_matters=None if matters is None else min(1.0, analyses * p_value_beyond(evidence.moments, matters)),
+        moments=evidence.moments,
         bounded=evidence.bounded,
         sliced=evidence.sliced,
-        names=names,
+        names=prepared.points.names,
         bias=bias,
         importance=importance,
         draws=len(prepared.whole),
@@ -234,7 +211,36 @@ def verdict(
     )
 
 
-def _constrained(prepared: ScoredSample) -> Iterator[str]:
+def _findings(evidence: Evidence, tests: Sequence[TestResult], level: float) -> tuple[Finding, ...]:
+    """Return the findings of the score-based tests of rejected draws.
+
+    If there are none and the invariance test rejects the draws, its finding is returned.
+    """
+    sample, invariance = evidence.sample.standard_draws, evidence.invariance
+    found: tuple[Finding, ...] = ()
+    if not evidence.has_edge:
+        at_most = {each.name: max(_NAMED, level) * each.share for each in tests}
+        correlation = (sample.points * sample.shares[:, None]).T @ sample.points
+        unbounded = sample if evidence.sample.bounds is None else None
+        of_moments = moment_findings(evidence.moments, correlation, unbounded, at_most["moments"])
+        found = ranked(of_moments, shape_findings(evidence, at_most))
+    rejects = any(each.name == "invariance" and each.corrected <= level for each in tests)
+    if not found and rejects and invariance is not None and invariance.finding is not None:
+        found = (invariance.finding,)
+    return found
+
+
+def _effective_size(prepared: ScoredSample, diagnosed: ChainDiagnostics) -> float:
+    """Return the ESS of a verdict, as defined in `Verdict.ess`."""
+    ess, weights = diagnosed.min_ess, prepared.points.weights
+    if prepared.draws.is_weighted:  # autocorrelation of sorted draws is not a property of a chain
+        ess = min(ess, diagnosed.weight_ess) if prepared.draws.is_ordered else diagnosed.weight_ess
+    if len(weights) < len(prepared.given):  # repeated draws are no better than weighted distinct draws
+        ess = min(ess, 1.0 / float(weights @ weights))
+    return ess
+
+
+def _constrained(evidence: Evidence) -> Iterator[str]:
     """Yield a hint if the rejected draws, unlike the target, may be constrained.
 
     The hint lists the parameters for which all draws are positive, although normal distributions with the same means
@@ -242,12 +248,12 @@ def _constrained(prepared: ScoredSample) -> Iterator[str]:
     """
     from scipy.special import ndtr
 
-    sample = prepared.draws
+    prepared, sample = evidence.sample, evidence.sample.draws
     means = sample.shares @ sample.points
     expected = len(sample.points) * ndtr(-means / prepared.own_units.scale)
     is_suspicious = (sample.points.min(axis=0) > 0.0) & (expected > 1.0)
     names = np.array(sample.names)[is_suspicious].tolist()
-    if names:
+    if names and prepared.bounds is None and prepared.target is not None and not evidence.has_edge:
         yield (
             f"all values of {'column' if len(names) == 1 else 'columns'} {listed(names)} are positive, but the target "
             "has no bounds. If the draws are constrained, pass unconstrained draws, or state the support with bounds= "
@@ -264,13 +270,20 @@ def require_sensible(level: float, matters: float | None, analyses: int) -> None
         number(matters, "matters", lambda size: 0.0 <= size < math.inf, "a size in standard units of at least 0")
 
 
-def _p_without_burn_in(evidence: Evidence, late: Integers, level: float) -> float | None:
-    """Return the p-value for the `late` draws without the kernel test.
+def _p_without_burn_in(evidence: Evidence, tests: Sequence[TestResult], level: float, analyses: int) -> float | None:
+    """Return the p-value for the draws after burn-in without the kernel test.
 
-    Return None if the draws are rejected or if there are too few draws. The p-value is not multiplied by `analyses`,
-    because a larger p-value would make a rejection of the later draws less likely.
+    Return None unless only the first draws are biased. For weighted draws and bounded supports, and if the mode weights
+    are rejected, this is not tested. The p-value is not multiplied by `analyses`, because a larger p-value would make a
+    rejection of the later draws less likely.
     """
     sample = evidence.sample
+    has_wrong_weights = any(each.name == "modes" and analyses * each.corrected <= level for each in tests)
+    if sample.bounds is not None or sample.draws.is_weighted or has_wrong_weights:
+        return None
+    late = rows_after_burn_in(sample.standard_draws, level / analyses)
+    if late is None:
+        return None
     try:
         rest = Evidence(ScoredSample.of(sample.carried[np.sort(sample.draws.rows[late])]), evidence.rng)
         p = combined(rest.tests("ksd", *(() if evidence.needs_critic else ("critic",))))

@@ -426,9 +426,9 @@ def medians(values: Floats) -> Floats:
         return np.asarray(np.nanmedian(values, axis=-2))
 
 
-def resampled_medians(replicates: Floats, rng: Seed) -> Floats:
+def resampled_medians(replicates: Floats, rng: Seed, repeats: int = _BOOTSTRAP) -> Floats:
     """Return the bootstrap medians as an array of shape (resamples, k)."""
-    chosen = generator_from(rng).integers(len(replicates), size=(_BOOTSTRAP, len(replicates)))
+    chosen = generator_from(rng).integers(len(replicates), size=(repeats, len(replicates)))
     blocks = np.array_split(chosen, 1 + chosen.size * replicates.shape[1] // _BLOCK)
     return np.concatenate([medians(replicates[rows]) for rows in blocks])
 

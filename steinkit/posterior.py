@@ -244,8 +244,7 @@ class Posterior(Target):
         found = {}
         for name, (arguments, shape, expected) in forms.items():
             if (function := getattr(self, name)) is not None:
-                call = partial(function, *arguments)
-                found[name] = values = numbers_from(call, name, f"the values of {name}")
+                found[name] = values = numbers_from(partial(function, *arguments), name, f"the values of {name}")
                 if values.shape != shape:
                     raise InputError(
                         f"{name} must return an array of shape {expected}; expected {shape}, got {values.shape}"

@@ -299,11 +299,6 @@ def selected(sample: Sample, target: Target | None) -> tuple[Sample, tuple[str, 
     return sample.select(names), ((note,) if others else ())
 
 
-def named_after(sample: Sample, target: Target | None) -> Sample:
-    """Return a sample with its parameters in the target's order, as in `selected`."""
-    return selected(sample, target)[0]
-
-
 def require_names(sample: Sample, target: Target) -> None:
     """Raise InputError unless the sample and target have the same parameter names.
 

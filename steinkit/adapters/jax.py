@@ -208,8 +208,7 @@ def _traced(model: Callable[[], Any]) -> tuple[Callable[[], Any], Mapping[str, A
     """
     handlers = import_extra("numpyro.handlers", "NumPyro", "numpyro")
     infer = import_extra("numpyro.infer", "NumPyro", "numpyro")
-    whole = with_whole_plates(model)
-    start = handlers.substitute(handlers.seed(whole, 0), substitute_fn=infer.init_to_uniform())
+    start = handlers.substitute(handlers.seed(with_whole_plates(model), 0), substitute_fn=infer.init_to_uniform())
     trace = handlers.trace(start).get_trace()
     given = {name: site["value"] for name, site in trace.items() if site["type"] in ("param", "mutable")}
 

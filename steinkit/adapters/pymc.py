@@ -597,5 +597,4 @@ def _stored_labels(name: str, shape: tuple[int, ...]) -> list[str]:
 
     Examples are ``theta_0`` and ``Sigma_0.1``.
     """
-    indices = product(*map(range, shape))
-    return [f"{name}_{'.'.join(map(str, index))}" if index else name for index in indices]
+    return [f"{name}_{'.'.join(map(str, index))}" if index else name for index in product(*map(range, shape))]

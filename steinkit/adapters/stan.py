@@ -106,8 +106,7 @@ def bridgestan_model(model: Any) -> Model:
     back = np.argsort(found.order)
 
     def gradients(points: Floats) -> list[tuple[float, Floats]]:
-        rows = np.ascontiguousarray(points[:, back])
-        return [model.log_density_gradient(row, jacobian=True) for row in rows]
+        return [model.log_density_gradient(row, jacobian=True) for row in np.ascontiguousarray(points[:, back])]
 
     def score(points: Floats) -> Floats:
         slopes = [as_floats(slope).copy() for _, slope in gradients(points)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import click
@@ -26,12 +26,9 @@ Options: TypeAlias = Mapping[str, Any]
 """Command options by name, as passed by click."""
 
 _SETTINGS = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 100}
+command = partial(cloup_command, context_settings=_SETTINGS)
+"""Decorator for a command with help text that lists the options in groups."""
 _NAMED_TAKERS = 3  # maximum number of measures listed in the help text of a setting
-
-
-def command() -> Decorator:
-    """Declare a command with help text that lists the options in groups."""
-    return cloup_command(context_settings=_SETTINGS)
 
 
 def combined(*options: Decorator) -> Decorator:

@@ -153,8 +153,7 @@ def verdict(files: tuple[str, ...], **options: Any) -> int:
     notes = [f"{each.name}: {note}" if len(files) > 1 else note for each in judged for note in each.warnings]
     only = judged[0].verdict if len(judged) == 1 else None
     deliver(options, document, lambda: _report(judged, options["everything"], options["table"]), notes, result=only)
-    found = {each.file: each.verdict for each in judged}
-    _say_next(found, options)
+    _say_next({each.file: each.verdict for each in judged}, options)
     codes = set()
     for each in judged:
         code, doubts = _passed(each.verdict, options)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from steinkit.arguments import number, whole
 from steinkit.containers.reading import DrawsLike
-from steinkit.diagnosis.bias.optimal_weights import in_standard_units, require_both_sides, weights_program
+from steinkit.diagnosis.bias.optimal_weights import FEWEST, in_standard_units, require_both_sides, weights_program
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors
 from steinkit.discrepancy.graph.solvers import Settings
 from steinkit.discrepancy.kernel.base import BaseKernel
@@ -30,7 +30,6 @@ from steinkit.target import Target
 from steinkit.units import UnitsLike
 
 _METHODS = ("stein", "lp")
-_FEWEST = 8  # minimum number of weighted draws
 _TOLERANCE = 1e-2  # relative width of the brackets of the linear programs
 
 
@@ -120,7 +119,7 @@ def thin(
     (40, True)
     """
     require_known([method], _METHODS, "unknown method", "the methods")
-    whole(m, "m", _FEWEST if method == "lp" else 1)
+    whole(m, "m", FEWEST if method == "lp" else 1)
     number(moment_weight, "moment_weight", lambda weight: 0.0 <= weight < np.inf, "at least 0 and finite")
     given = ScoredSample.of(draws, target, scores=scores, bounds=bounds)
     weights: Floats | None = None

@@ -387,8 +387,7 @@ class Verdict(Result):
         tests = ", ".join(f"{each.title} {probability(each.p)}" for each in self.tests)
         combined = f"combined, for {self.analyses} analyses," if self.analyses > 1 else "combined"
         how = f"Tests: {tests}; {combined} {probability(self.p)}."
-        found.append(Statement("method", "How was it tested?", how))
-        return tuple(found)
+        return *found, Statement("method", "How was it tested?", how)
 
     def tables(self) -> tuple[Table, ...]:
         """Tabulate the ten largest biases, or return "" if no estimate is reliable.

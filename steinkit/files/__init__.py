@@ -132,19 +132,17 @@ def _sources(source: Place | Sequence[Place]) -> list[Place]:
 
 
 def _read_one(source: Place, format: str | None, selection: Selection, group: str | None) -> Sample:
-    chosen, name = _format_of(source, format, "input"), name_of(source, "input")
+    chosen, name, path = _format_of(source, format, "input"), name_of(source, "input"), path_of(source)
     form = FORMATS[chosen]
     if group is not None and not form.has_groups:
         raise UsageError(f"{name}: format {chosen} has no groups; omit group= (--group)")
     if chosen == "zarr":
-        path = path_of(source)
         if path is None:
             raise UsageError(f"{name}: expected the path of a Zarr folder, got a stream")
         return read_zarr(path, name, selection, group)
     data = only_member(unpacked(read_bytes(source, binary=form.is_binary), name), name)
     if not data:
         raise InputError(f"{name} is empty; expected a sample of at least one draw")
-    path = path_of(source)
     if format is None:
         chosen = _by_content(data, chosen)
         form = FORMATS[chosen]

@@ -20,6 +20,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -344,11 +345,9 @@ def _is_number(text: str) -> bool:
 
 
 def _number(cell: str, column: str, line: int, source: str) -> float:
-    try:
+    with suppress(ValueError):
         if "_" not in cell and cell.isascii():  # float() also accepts 1_000 and non-ASCII digits
             return float(cell)
-    except ValueError:
-        pass
     if not column:
         raise unnamed_column(source, 0)
     where, text = f'{source}, line {line}, column "{column}"', cell.strip()

@@ -24,7 +24,7 @@ from steinkit.files.streams import parse_json, read_bytes
 from steinkit.measurement import Measurement
 from steinkit.result import Claim
 from steinkit.sample import Sample
-from steinkit.scored_sample import named_after
+from steinkit.scored_sample import selected
 from steinkit.target import Target, as_bounds, require_target
 from steinkit.units import Units, UnitsLike, common_units, is_open, without_units
 
@@ -263,7 +263,7 @@ def units_of_one(
     """
     units, constant = settings.get("units"), _constant(sample)
     if isinstance(units, str) and units == "reference":
-        return common_units(units, named_after(sample, target).distinct(), target), ()
+        return common_units(units, selected(sample, target)[0].distinct(), target), ()
     if units is not None:
         return units, ()
     if settings.get("operator") is not None:
@@ -288,7 +288,7 @@ def units_of_several(
     require_target(target, optional=True)
     dim = None if target is None else target.dim
     # the measures reject other units
-    pilots = [named_after(each, target) for each in samples if dim in (None, each.dim)]
+    pilots = [selected(each, target)[0] for each in samples if dim in (None, each.dim)]
     if not pilots:
         return None, ()
     units, pilot, source, notes = settings.get("units"), pilots[0], target, tuple[str, ...]()

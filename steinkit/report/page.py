@@ -187,8 +187,7 @@ def _visible(value: Any) -> Any:
 def _drawing(figure: Figure) -> dict[str, Any]:
     """Return a figure as an SVG data URL, with its size in CSS pixels."""
     width, height = figure.get_size_inches()
-    data = base64.b64encode(plots.svg(figure)).decode("ascii")
-    address = f"data:image/svg+xml;base64,{data}"
+    address = f"data:image/svg+xml;base64,{base64.b64encode(plots.svg(figure)).decode('ascii')}"
     return {"address": address, "width": round(_PIXELS * width), "height": round(_PIXELS * height)}
 
 

@@ -236,7 +236,7 @@ def _libraries(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *, has_clock: bool = True) -> Result:
+def interruptible(work: Callable[[], Result], interrupted: Event, doing: str) -> Result:
     """Run a function in another thread that can be interrupted or abandoned.
 
     Python raises `KeyboardInterrupt` in the main thread, where compiled code may lose it or end in an undefined state.
@@ -251,8 +251,6 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     interrupted : threading.Event
     doing : str
         Description of the work for the message of a `TimeLimitError`, such as "solving the programs".
-    has_clock : bool, default True
-        True if the work observes the deadline. Otherwise, it is abandoned at the deadline.
 
     Raises
     ------
@@ -266,7 +264,7 @@ def interruptible(work: Callable[[], Result], interrupted: Event, doing: str, *,
     left = seconds_left()
     if left == math.inf and current_thread() is not main_thread():
         return work()
-    outcome = _awaited(work, interrupted, left + (_GRACE + _SHARE_OF_GRACE * left if has_clock else 0.0))
+    outcome = _awaited(work, interrupted, left + _GRACE + _SHARE_OF_GRACE * left)
     if not outcome.done():
         interrupted.set()
         raise TimeLimitError(doing)

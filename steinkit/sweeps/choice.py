@@ -32,13 +32,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steinkit.arguments import number, require_mappings, require_type, whole
+from steinkit.curves import resampled_medians
 from steinkit.errors import Caution, InputError, UsageError, cautious
 from steinkit.measures import find_measure
 from steinkit.result import in_json
-from steinkit.sample import Floats, Integers
+from steinkit.sample import Floats
 from steinkit.sweeps.cells import Cell, Interval, Record, Setting
 from steinkit.sweeps.identity import digest
 from steinkit.text import setting_key
@@ -382,10 +382,9 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
         return False
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
-    resampled = _resamples(shared, repeats)
+    medians = resampled_medians(np.column_stack([lower, upper])[shared], _SEED, repeats)
     with np.errstate(invalid="ignore"):  # two infinite medians are not distinguished
-        difference = np.median(lower[resampled], axis=1) - np.median(upper[resampled], axis=1)
-    return bool(np.mean(~(difference > 0.0)) <= error)
+        return bool(np.mean(~(medians[:, 0] - medians[:, 1] > 0.0)) <= error)
 
 
 def _by_setting(records: Sequence[Cell], settings: Sequence[Mapping[str, object]]) -> list[dict[int, Cell]]:
@@ -410,19 +409,12 @@ def _bootstrap_interval(lower: Floats, upper: Floats, level: float, repeats: int
     present = ~np.isnan(lower)
     if present.sum() < 2:
         return None
-    resampled, tail = _resamples(present, repeats), 0.5 * (1.0 - level)
-    low = np.quantile(np.median(lower[resampled], axis=1), tail, method="lower")
-    high = np.quantile(np.median(upper[resampled], axis=1), 1.0 - tail, method="higher")
+    tail, medians = 0.5 * (1.0 - level), resampled_medians(np.column_stack([lower, upper])[present], _SEED, repeats)
+    low, high = (
+        np.quantile(medians[:, 0], tail, method="lower"),
+        np.quantile(medians[:, 1], 1.0 - tail, method="higher"),
+    )
     return float(low), float(high)
-
-
-def _resamples(present: NDArray[np.bool_], repeats: int) -> Integers:
-    """Return bootstrap resamples of the indices of the seeds that are not missing.
-
-    The array has shape (repeats, number of these seeds).
-    """
-    indices = np.flatnonzero(present)
-    return indices[np.random.default_rng(_SEED).integers(len(indices), size=(repeats, len(indices)))]
 
 
 def _warnings(rows: Sequence[SettingSummary], level: float, error: float) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -177,10 +177,8 @@ def make_target(name: str, options: Mapping[str, str], dim: int) -> Target:
 
 def parse_value(text: str) -> Any:
     """Parse a value as JSON or comma-separated numbers, or return the text unchanged."""
-    try:
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:

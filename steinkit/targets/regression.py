@@ -72,14 +72,26 @@ class LinearModel(PosteriorFamily):
         ------
         InputError
             If the file cannot be read, if it contains a cell that is not a number (the message states file, line and
-            column), or if it contains responses that the class does not accept.
+            column), if there is no feature, or if it contains responses that the class does not accept.
         UsageError
             If no column has the name of the response.
         """
+        from steinkit.files.csv_format import read_table
+
         require_flags(intercept=intercept)
-        features, answers, names = regression_table(path, response, intercept)
+        columns, table = read_table(path)
+        if response not in columns:
+            hint = did_you_mean(response, columns)
+            raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
+        names = [name for name in columns if name != response]
+        if not names and not intercept:
+            raise InputError(f"{path} has no column except the response {response!r}; add features or intercept=True")
+        features = table[:, [columns.index(name) for name in names]]
+        if intercept:
+            names = ["intercept", *names]
+            features = np.column_stack([np.ones(len(table)), features])
         try:
-            responses = cls._as_responses(answers, len(answers))
+            responses = cls._as_responses(table[:, columns.index(response)], len(table))
         except UsageError as error:
             raise InputError(f"{path}, column {response!r}: {error}") from None
         return cls(features, responses, names=names, **options)  # type: ignore[arg-type]
@@ -117,51 +129,6 @@ def as_features(features: ArrayLike) -> Floats:
     if x.ndim != 2:
         raise UsageError(f"`features` must have shape (N, d), one row per data point; got {x.shape}")
     return x
-
-
-def regression_table(path: str | Path, response: str, intercept: bool) -> tuple[Floats, Floats, list[str]]:
-    """Read the data for the regression of one CSV column on all the others.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV file of numbers, with a header of column names.
-    response : str
-        Name of the response column.
-    intercept : bool
-        If True, a column of ones, named ``intercept``, is inserted as the first feature.
-
-    Returns
-    -------
-    features : ndarray, shape (N, d)
-        All other columns.
-    responses : ndarray, shape (N,)
-        Column of responses.
-    names : list of str
-        Names of the features.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, if a cell is not a number (the message states file, line and column), or if there is
-        no feature.
-    UsageError
-        If no column has the name of the response.
-    """
-    from steinkit.files.csv_format import read_table
-
-    columns, table = read_table(path)
-    if response not in columns:
-        hint = did_you_mean(response, columns)
-        raise UsageError(f"{path} has no column {response!r}{hint}; its columns are {', '.join(columns)}")
-    names = [name for name in columns if name != response]
-    if not names and not intercept:
-        raise InputError(f"{path} has no column except the response {response!r}; add features or intercept=True")
-    features = table[:, [columns.index(name) for name in names]]
-    if intercept:
-        names = ["intercept", *names]
-        features = np.column_stack([np.ones(len(table)), features])
-    return features, table[:, columns.index(response)], names
 
 
 def _linear_predictors(thetas: Floats, features: Floats) -> Floats:

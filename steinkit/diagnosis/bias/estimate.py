@@ -219,8 +219,7 @@ def _reason(found: Estimates, quantities: Quantities, hidden: str, disagree: NDA
     errors = np.nan_to_num(np.max(reach, axis=0), nan=np.inf, posinf=np.inf)
     finite = errors[np.isfinite(errors)]
     mostly = np.full(len(errors), len(finite) > 0 and np.median(finite) > _WIDEST)
-    is_unexplained = found.explained < _LEAST_EXPLAINED
-    conditions = [errors == np.inf, errors > _WIDEST, mostly, disagree, is_unexplained]
+    conditions = [errors == np.inf, errors > _WIDEST, mostly, disagree, found.explained < _LEAST_EXPLAINED]
     reasons = [_TOO_FEW, _TOO_WIDE, _MOSTLY_TOO_WIDE, _DISAGREE, _UNEXPLAINED]
     return tuple(np.select(conditions, reasons, "").tolist())  # the first that applies
 

@@ -419,7 +419,6 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
     mean_bias = (draws_mean - mean) / sd
     sd_margin = np.sqrt(of_variance.sum(axis=0) + by_shares[1] ** 2) / (2.0 * sd**2)
     reason = tuple(next(filter(None, each), "") for each in zip(*(part.reason for part in parts), strict=True))
-    weights = modes.reweighted.probabilities
     return replace(
         parts[0],
         mean=mean,
@@ -429,12 +428,12 @@ def bias_of_mixture(parts: list[BiasEstimate], modes: ModeWeights, weighted: boo
         mean_margin=np.hypot(np.sqrt(of_mean.sum(axis=0) + by_shares[0] ** 2) / sd, mean_bias * sd_margin),
         sd_margin=sd_margin,
         reason=reason,
-        weights=weights,
+        weights=modes.weights,
         method="modes",
         hidden=next((part.hidden for part in parts if part.hidden), ""),
         unranked=next((part.unranked for part in parts if part.unranked), ""),
         is_multimodal=True,
-        draws=len(weights),
+        draws=len(modes.labels),
         warnings=tuple(dict.fromkeys(each for part in parts for each in part.warnings)),
     )
 

@@ -35,7 +35,7 @@ from steinkit.chains import tail_quantiles
 from steinkit.containers.reading import DrawsLike, as_sample
 from steinkit.diagnosis.bias.quantities import Quantities, require_sign
 from steinkit.diagnosis.bias.result import LEAST_SIZE
-from steinkit.diagnosis.bias.stein_regression import ridge
+from steinkit.diagnosis.bias.stein_regression import MOST_WORK, ridge
 from steinkit.discrepancy.bracket import accepted, relative_width, tolerance_of
 from steinkit.discrepancy.graph.discrepancy import graph_on
 from steinkit.discrepancy.graph.programs.stein_program import SteinFactors, SteinProgram
@@ -61,9 +61,8 @@ from steinkit.units import Units
 _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
 _MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
-_FEWEST = 8
+FEWEST = 8
 _DRAWS_PER_FIELD, _POWERS = 8, 4  # in the regression of the scores; the powers are 1, z, z^2 and z^3
-_WORK = 1.5e8  # largest (draws) x (fields)^2 of one regression
 _INFEASIBLE = 2  # status of linprog
 _FEW_WEIGHTS = "draws may be missing in some regions, so the weights may not improve estimates; run the sampler longer"
 _MOST_ROWS, _MOST_PLACES = 10, 8
@@ -332,8 +331,7 @@ def optimal_weights(
     n = len(sample)
     if max_weight is not None:
         number(max_weight, "max_weight", lambda w: 1.0 / n <= w <= 1.0, f"between 1/n = {1.0 / n:.4g} and 1")
-    given = ScoredSample.of(sample, target, scores=scores, bounds=bounds)
-    standard, inner = in_standard_units(given)
+    standard, inner = in_standard_units(ScoredSample.of(sample, target, scores=scores, bounds=bounds))
     points, dim = standard.points, standard.points.dim
     is_graph = discrepancy == "graph" or (discrepancy == "auto" and dim == 1)
     kind: Literal["graph", "slices"] = "graph" if is_graph else "slices"
@@ -378,8 +376,8 @@ def in_standard_units(given: ScoredSample) -> tuple[ScoredSample, ScoredSample]:
     InputError
         If there are too few distinct draws, or the scores have the wrong sign.
     """
-    if len(given.points) < _FEWEST:
-        raise InputError(f"expected at least {_FEWEST} distinct draws, got {len(given.points)}")
+    if len(given.points) < FEWEST:
+        raise InputError(f"expected at least {FEWEST} distinct draws, got {len(given.points)}")
     standard = given.in_units("own")
     raw = standard.raw
     distinct = Sample(raw.points.points, scores=raw.scores, names=raw.points.names)
@@ -424,7 +422,7 @@ def marginal_scores(z: Floats, scores: Floats, shares: Floats, bounds: Floats | 
         if not len(others):
             continue
         width = len(others) * (dim + 1)
-        is_joint = _DRAWS_PER_FIELD * width <= n and n * width**2 < _WORK
+        is_joint = _DRAWS_PER_FIELD * width <= n and n * width**2 < MOST_WORK
         factors = np.arange(dim) if is_joint else np.array([j])
         fields = z[:, factors, None] * scores[:, None, others] + np.eye(dim)[np.ix_(factors, others)]
         features = np.hstack([scores[:, others], fields.reshape(n, -1)])

@@ -97,11 +97,12 @@ FeatureSet = Literal["own2", "own4", "diagonal", "pairs", "affine", "quadratic",
 DEGREE: dict[FeatureSet, int] = {"own2": 2, "own4": 4}
 
 _VALUES = 1 << 21  # number of values in a block of features
+MOST_WORK = 1.5e8  # largest (draws) x (features)^2 of a regression on the fields of all coordinates
 _JOINT: dict[FeatureSet, tuple[int, float]] = {
     "diagonal": (3, np.inf),
     "pairs": (4, 5e10),
-    "affine": (4, 1.5e8),
-    "quadratic": (8, 1.5e8),
+    "affine": (4, MOST_WORK),
+    "quadratic": (8, MOST_WORK),
 }
 """Sets of features of all coordinates: minimum number of draws per feature, and largest (draws) x (features)^2."""
 _MOST_WITH_CHOSEN = 200  # maximum number of features, including chosen fields

@@ -11,14 +11,13 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steinkit.arguments import real_numbers
-from steinkit.containers.named_draws import indexed, positions
+from steinkit.containers.named_draws import indexed, positions, spans
 from steinkit.errors import InputError, UsageError, import_extra
 from steinkit.sample import Floats
 
@@ -221,8 +220,7 @@ class TreeCoordinates:
 
     def unravel(self, vector: Any) -> Any:
         """Convert a NumPy or JAX vector of shape (d,) to a pytree."""
-        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
-        parts = [vector[begin:end].reshape(s) for (begin, end), s in zip(pairwise(ends), self.shapes, strict=True)]
+        parts = [vector[span].reshape(shape) for span, shape in zip(spans(self.shapes), self.shapes, strict=True)]
         return jax_module().tree_util.tree_unflatten(self.structure, parts)
 
     def of_vector(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,6 @@ position, in pytree order.
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, from_stored, hold_stored, refuse_discrete
 from steinkit.arguments import require_functions
+from steinkit.containers.named_draws import spans
 from steinkit.containers.reading import chain_by_chain, require_dims
 from steinkit.errors import InputError, SteinkitError, import_extra
 from steinkit.jax_functions import TreeCoordinates, double_precision, fresh, jax_module, vectorised
@@ -100,9 +100,9 @@ def _log_q(made: Model, target: Target, points: Floats, fit: tuple[Any, Any], ca
     """
     (guide, params), (model, args, kwargs) = fit, call
     if hasattr(guide, "get_posterior"):  # a distribution of all unconstrained sites, in the order of their names
-        ends = np.cumsum([math.prod(each.free_shape) for each in made.parameters])
-        blocks = dict(zip((each.name for each in made.parameters), np.split(points, ends[:-1], axis=1), strict=True))
-        latent = np.concatenate([blocks[name] for name in sorted(blocks)], axis=1)
+        places = zip(made.parameters, spans(each.free_shape for each in made.parameters), strict=True)
+        order = sorted(places, key=lambda place: place[0].name)
+        latent = np.concatenate([points[:, span] for _, span in order], axis=1)
         return np.asarray(guide.get_posterior(params).log_prob(latent), dtype=np.float64)
     log_density = import_extra("numpyro.infer.util", "NumPyro", "numpyro").log_density
     assert made.constrain is not None
@@ -190,8 +190,8 @@ class _Space:
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
         """Transform an array of shape (n, d) to draws of the sites."""
-        ends = np.cumsum([math.prod(each.shape) for each in self.parameters])
-        return dict(zip(self.sites, np.split(self._back(points), ends[:-1], axis=1), strict=True))
+        values = self._back(points)
+        return {name: values[:, span] for name, span in zip(self.sites, spans(self._values.shapes), strict=True)}
 
     def _named(self, coordinates: TreeCoordinates, vector: Any) -> dict[str, Any]:
         return dict(zip(self.sites, coordinates.unravel(vector), strict=True))

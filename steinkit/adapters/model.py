@@ -12,7 +12,6 @@ target and any distribution of the draws.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.containers.named_draws import Labels, NamedDraws, Variable, indexed, positions
+from steinkit.containers.named_draws import Labels, NamedDraws, Variable, indexed, positions, spans
 from steinkit.containers.reading import read_draws
 from steinkit.errors import Caution, InputError, caution, did_you_mean
 from steinkit.sample import Floats, Sample
@@ -138,16 +137,14 @@ class Model:
         def entry(parameter: str, column: int, points: Floats) -> Floats:
             return constrain(points)[parameter].reshape(len(points), -1)[:, column]
 
-        values, functions, start = constrain(sample.points), {}, 0
-        for each in self.parameters:
-            free_names = sample.names[start : start + math.prod(each.free_shape)]
-            start += len(free_names)
+        values, functions = constrain(sample.points), {}
+        for each, span in zip(self.parameters, spans(each.free_shape for each in self.parameters), strict=True):
             if each.space == "real":
                 continue
             rows = values[each.name].reshape(len(sample), -1)
             names = indexed(each.name, each.labels or positions(each.shape))
             if each.shape == each.free_shape:  # the labels may come from the draws
-                names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in free_names)
+                names = tuple(name.removeprefix(_PREFIXES[each.space]) for name in sample.names[span])
             for column in np.flatnonzero((rows != rows[0]).any(axis=0)):
                 functions[names[column]] = partial(entry, each.name, int(column))
         return functions
@@ -224,8 +221,8 @@ class Model:
         if not bad.size:
             return
         row, column = bad[0]
-        sizes = np.cumsum([int(np.prod(each.free_shape)) for each in self.parameters])
-        parameter = self.parameters[int(np.searchsorted(sizes, column, side="right"))]
+        places = zip(self.parameters, spans(each.free_shape for each in self.parameters), strict=True)
+        parameter = next(each for each, span in places if column < span.stop)
         value = found[parameter.name].rows[row].tolist()
         raise InputError(
             f"draw {row + 1} of {parameter.name}, {value}, is outside the support of the model ({parameter.space}) or "

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from steinkit.adapters.model import Model, Parameter, check, from_stored, hold_stored, refuse_discrete
-from steinkit.containers.named_draws import Labels, NamedDraws, positions
+from steinkit.containers.named_draws import Labels, NamedDraws, positions, spans
 from steinkit.containers.objects import is_tree
 from steinkit.containers.reading import read_draws
 from steinkit.errors import InputError, UsageError, import_extra
@@ -308,10 +308,9 @@ class Graphs:
         """Return a symbolic matrix of n points and the value variables at each point."""
         tensor = _pytensor("tensor")
         points = tensor.matrix("points", dtype="float64")
-        ends = np.cumsum([prod(shape) for shape in self._shapes])
         at_points = {}
-        for value, shape, end in zip(self._values, self._shapes, ends, strict=True):
-            block = points[:, int(end) - prod(shape) : int(end)].reshape((points.shape[0], *shape))
+        for value, shape, span in zip(self._values, self._shapes, spans(self._shapes), strict=True):
+            block = points[:, span].reshape((points.shape[0], *shape))
             at_points[value] = tensor.specify_shape(block, (None, *value.type.shape))
         return points, at_points
 

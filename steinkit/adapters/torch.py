@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steinkit.adapters.model import Model, Parameter, as_floats, check, refuse_discrete
+from steinkit.containers.named_draws import spans
 from steinkit.containers.objects import is_xarray
 from steinkit.containers.reading import as_sample, require_dims
 from steinkit.errors import InputError, SteinkitError, UsageError, did_you_mean, import_extra
@@ -167,11 +168,9 @@ def _named(
     device = next(iter(rows.values())).device
 
     def constrained(points: Any) -> tuple[dict[str, Any], Any]:
-        values, log_jacobian, start = {}, 0.0, 0
-        for each in parameters:
-            size = int(np.prod(each.free_shape))
-            free = points[:, start : start + size].reshape(-1, *each.free_shape)
-            start += size
+        values, log_jacobian = {}, 0.0
+        for each, span in zip(parameters, spans(each.free_shape for each in parameters), strict=True):
+            free = points[:, span].reshape(-1, *each.free_shape)
             values[each.name] = transforms[each.name](free)
             slope = transforms[each.name].log_abs_det_jacobian(free, values[each.name])
             log_jacobian = log_jacobian + slope.reshape(len(points), -1).sum(dim=1)

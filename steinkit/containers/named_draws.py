@@ -7,7 +7,7 @@ names, or with Stan names such as ``theta.1.2``, are combined into parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -96,6 +96,14 @@ def indexed(name: str, labels: Labels) -> tuple[str, ...]:
 def positions(shape: Sequence[int], first: int = 0) -> Labels:
     """Return default axis labels, which are consecutive numbers from ``first``."""
     return tuple(tuple(map(str, range(first, first + length))) for length in shape)
+
+
+def spans(shapes: Iterable[Sequence[int]]) -> Iterator[slice]:
+    """Yield the positions of each array in a vector of the entries of all arrays."""
+    end = 0
+    for shape in shapes:
+        begin, end = end, end + math.prod(shape)
+        yield slice(begin, end)
 
 
 @dataclass(frozen=True)
@@ -254,16 +262,12 @@ class NamedDraws:
         if 0 in self.lead:
             raise InputError(f"{self.source} is empty: {self.lead[0]} chains of {self.lead[1]} draws")
         draws = self.with_weights(selection)
-        header: list[str] = []
-        spans: dict[str, slice] = {}
-        for name in draws.labels:
-            names = draws.columns(name)
-            spans[name] = slice(len(header), len(header) + len(names))
-            header += names
+        names = {name: draws.columns(name) for name in draws.labels}
+        header = [column for own in names.values() for column in own]
         layout = lay_out(header, self.source, selection, {})
         values = np.full((math.prod(self.lead), len(header)), np.nan)
         is_used = np.isin(np.arange(len(header)), layout.used)
-        for name, span in spans.items():
+        for name, span in zip(names, spans([len(own)] for own in names.values()), strict=True):
             if is_used[span].any():
                 values[:, span] = draws.variable(name).rows.reshape(len(values), -1)
         labels = {"chain": self.chain, "draw": self.draw}

@@ -198,10 +198,8 @@ class Comparison(MeasuredResult):
         """State the verdicts, the ranking by every measure, failures and limits."""
         verdicts = {each.name: each.verdict for each in self.samples if each.verdict is not None}
         found = [Statement("number", _MAY_BE_USED, f"{name}: {each.sentence}") for name, each in verdicts.items()]
-        for each in self.samples:
-            if each.unjudged:
-                text = f"{each.name}: {unjudged_sentence(each.unjudged)}"
-                found.append(Statement("limits", _MAY_BE_USED, text))
+        reasons = [f"{each.name}: {unjudged_sentence(each.unjudged)}" for each in self.samples if each.unjudged]
+        found += [Statement("limits", _MAY_BE_USED, each) for each in reasons]
         for verdict in [*verdicts.values()][:1]:
             text = f"ESS measures how well the chains mix and does not detect bias. {verdict.untested_sentence}"
             found.append(Statement("limits", "What was not tested?", text))

@@ -162,9 +162,8 @@ def _over_all_data(posterior: Posterior, offsets: Floats, centre: Floats, second
     if not second:
         return np.repeat(total, len(offsets), axis=0)
     steps = np.diag(_STEP * np.sqrt((offsets**2).mean(axis=0)))
-    sizes = 2.0 * np.diag(steps)[:, None]
-    hessian = (likelihood_score(centre + steps) - likelihood_score(centre - steps)) / sizes
-    return np.asarray(total + offsets @ hessian)
+    changes = likelihood_score(centre + steps) - likelihood_score(centre - steps)
+    return np.asarray(total + offsets @ (changes / (2.0 * np.diag(steps)[:, None])))
 
 
 def _remainders(posterior: Posterior, points: Floats, centre: Floats, rows: Integers, second: bool) -> Floats:

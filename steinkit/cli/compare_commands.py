@@ -62,8 +62,7 @@ def compare(files: tuple[str, ...], **options: Any) -> int:
     failed = [f"{file} could not be read: {error}" for file, error in unread.items()]
     notes = (*task.doubts, *failed, *found.warnings)
     found = replace(found, samples=tuple(entries[file] for file in files), warnings=notes, origin=origin)
-    text = partial(found.summary, everything=options["everything"])
-    deliver(options, found.to_dict(), text, found.warnings, found)
+    deliver(options, found.to_dict(), partial(found.summary, everything=options["everything"]), found.warnings, found)
     missed = (each for each in found.samples if not each.measurements)
     return next((error.exit_code for each in missed for error in each.errors.values()), 0)
 
@@ -121,5 +120,4 @@ def curve(files: tuple[str, ...], **options: Any) -> int:
         )
     found = replace(found, warnings=(*task.doubts, *found.warnings), origin=request.origin())
     deliver(options, found.to_dict(), found.summary, found.warnings, found)
-    unproved = measure.has_bracket and not np.isfinite(found.values).any()
-    return SolverError.exit_code if unproved else 0
+    return SolverError.exit_code if measure.has_bracket and not np.isfinite(found.values).any() else 0

@@ -92,8 +92,7 @@ def score(files: tuple[str, ...], **options: Any) -> int:
         },
         "settings": recorded_settings({**task.settings, "operator": options["operator"]}),
     }
-    text = partial(scores.summary, everything=options["everything"])
-    deliver(options, document, text, notes, scores)
+    deliver(options, document, partial(scores.summary, everything=options["everything"]), notes, scores)
     return code
 
 

@@ -102,5 +102,4 @@ def _some(sample: Sample) -> Floats:
     """Return the draws with positive weight, thinned evenly to at most 500."""
     points = sample.points[sample.probabilities > 0.0]
     rows = np.linspace(0, len(points) - 1, min(len(points), _MOST_DRAWS)).round().astype(int)
-    some: Floats = points[np.unique(rows)]
-    return some
+    return np.asarray(points[np.unique(rows)])

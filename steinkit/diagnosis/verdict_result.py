@@ -383,11 +383,11 @@ class Verdict(Result):
             found.append(Statement("findings", "Which problems were found?", text))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
-        found.append(Statement("limits", "What was not tested?", self.untested_sentence))
+        limits = Statement("limits", "What was not tested?", self.untested_sentence)
         tests = ", ".join(f"{each.title} {probability(each.p)}" for each in self.tests)
         combined = f"combined, for {self.analyses} analyses," if self.analyses > 1 else "combined"
         how = f"Tests: {tests}; {combined} {probability(self.p)}."
-        return *found, Statement("method", "How was it tested?", how)
+        return *found, limits, Statement("method", "How was it tested?", how)
 
     def tables(self) -> tuple[Table, ...]:
         """Tabulate the ten largest biases, or return "" if no estimate is reliable.

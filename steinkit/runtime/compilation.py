@@ -218,8 +218,6 @@ def _announce() -> None:
         print(_MESSAGE, file=sys.stderr, flush=True)
 
 
-@contextlib.contextmanager
-def announced_compilation() -> Iterator[None]:
+def announced_compilation() -> contextlib.AbstractContextManager[None]:
     """Print a message to standard error if code is compiled inside a block."""
-    with during(_announcing, True):
-        yield
+    return during(_announcing, True)

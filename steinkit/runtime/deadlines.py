@@ -101,13 +101,11 @@ class Shares:
     def __init__(self, pieces: int) -> None:
         self.pieces = pieces
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
+    def one(self) -> AbstractContextManager[float]:
         """Limit the next task to its share of the time."""
         share = max(seconds_left() / max(self.pieces, 1), _LEAST) if _moment.get() < math.inf else None
         self.pieces -= 1
-        with time_limit(share):
-            yield
+        return time_limit(share)
 
 
 def require_time(doing: str) -> None:

@@ -356,8 +356,7 @@ def ranking(cells: Sequence[Sequence[Cell]], measures: Sequence[str], wanted: in
 
 def median_losses(losses: Floats) -> Floats:
     """Return the median bracket midpoint of each setting."""
-    medians: Floats = np.median(0.5 * losses.sum(axis=2), axis=1)
-    return medians
+    return np.asarray(np.median(0.5 * losses.sum(axis=2), axis=1))
 
 
 def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000) -> bool:

@@ -91,8 +91,7 @@ def _probe_points(target: Target) -> Floats:
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 4.0, -2.0))
     high = np.where(np.isfinite(upper), upper, low + 4.0)
     uniform = np.random.default_rng(20150).random((_PROBES, target.dim or _ANY_DIMENSION))
-    points: Floats = low + uniform * (high - low)
-    return points
+    return np.asarray(low + uniform * (high - low), dtype=np.float64)
 
 
 def _value_at(function: Callable[[Floats], ArrayLike], point: Floats) -> Any:

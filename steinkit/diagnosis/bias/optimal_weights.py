@@ -163,23 +163,14 @@ class OptimalWeights(Result):
         tuple of Statement
         """
         proof = claimed("proved", self.lower, self.upper)
+        least = f"The smallest discrepancy over all allowed weights is {proof}."
+        limits = "Weights cannot replace missing draws, and they do not correct the proportions of separate modes."
+        how = f"Computed with the {_TITLES[self.discrepancy]} by solver {self.solver} in {self.seconds:.1f} s."
         return (
             Statement("number", "How good are the weighted draws?", f"{self.headline()}."),
-            Statement(
-                "comparison",
-                "Could other weights be better?",
-                f"The smallest discrepancy over all allowed weights is {proof}.",
-            ),
-            Statement(
-                "limits",
-                "Which errors can weights not correct?",
-                "Weights cannot replace missing draws, and they do not correct the proportions of separate modes.",
-            ),
-            Statement(
-                "method",
-                "How was it computed?",
-                f"Computed with the {_TITLES[self.discrepancy]} by solver {self.solver} in {self.seconds:.1f} s.",
-            ),
+            Statement("comparison", "Could other weights be better?", least),
+            Statement("limits", "Which errors can weights not correct?", limits),
+            Statement("method", "How was it computed?", how),
         )
 
     def tables(self) -> tuple[Table, ...]:
@@ -199,19 +190,10 @@ class OptimalWeights(Result):
         dict
             The JSON document, which contains strings, finite numbers, lists and dicts.
         """
-        return {
-            "discrepancy": self.discrepancy,
-            "draws": len(self.sample),
-            "before": self.before,
-            "lower": self.lower,
-            "upper": self.upper,
-            "effective_size": self.effective_size,
-            "max_weight": self.max_weight,
-            "solver": self.solver,
-            "units": self.units.document,
-            "seconds": self.seconds,
-            "warnings": list(self.warnings),
-        }
+        names = ("before", "lower", "upper", "effective_size", "max_weight", "solver")
+        found = {"discrepancy": self.discrepancy, "draws": len(self.sample)}
+        found |= {name: getattr(self, name) for name in names}
+        return found | {"units": self.units.document, "seconds": self.seconds, "warnings": list(self.warnings)}
 
     def __repr__(self) -> str:
         return (

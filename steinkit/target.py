@@ -486,11 +486,7 @@ class Target:
                 f"{self._name(int(column), names)!r}, the score is {score[row, column]:.6g} and finite differences are "
                 f"{gradient[row, column]:.6g}; check the score's signs and scales"
             )
-        return ScoreCheck(
-            largest_difference=float(difference[row, column]),
-            compared=int(judged.sum()),
-            undecided=int((~judged).sum()),
-        )
+        return ScoreCheck(float(difference[row, column]), int(judged.sum()), int((~judged).sum()))
 
     def check_once(self, points: Floats, scores: Floats, names: Sequence[str] | None = None) -> None:
         """Compare scores with the log density at about ten draws on the first call.

@@ -151,20 +151,18 @@ def seeds_label(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
-def units_label(units: Mapping[str, Any] | None) -> str:
+def units_label(units: Mapping[str, Any]) -> str:
     """Format `Units.document` for a table, or return an empty string for None."""
-    if units is None:
-        return ""
     if units["kind"] == "raw":
         return "raw units of the draws"
     scale = [f"{name} {compact(value)}" for name, value in units["scale"].items()]
     return f"{_SOURCES[units['kind']]}: {listed(scale, most=_SCALES)}"
 
 
-def units_sentence(units: Mapping[str, Any] | None) -> str:
+def units_sentence(units: Mapping[str, Any]) -> str:
     """Format `Units.document` as a sentence, or return an empty string for None."""
     label = units_label(units)
-    return f"Measured in {'the ' * label.startswith('raw')}{label}." if label else ""
+    return f"Measured in {'the ' * label.startswith('raw')}{label}."
 
 
 def files_label(files: Sequence[str]) -> str:

@@ -345,14 +345,11 @@ def sample_from_table(
     """
     _tell_taken(columns.taken, columns.program)
     places = {name: (k,) for name, k in columns.fields.items()}
+    order = np.arange(len(values))
     if LIKELIHOOD in places:
         order = np.argsort(values[:, places[LIKELIHOOD][0]], kind="stable")
-        values, given = values[order], where
+        values = values[order]
         fields["weights"] = nested_weights({what: values[:, places.pop(what)[0]] for what in NESTED if what in places})
-
-        def where(row: int) -> str:
-            return given(int(order[row]))
-
     (row_names,) = places.pop(_ROW, (None,))
     counted = np.arange(len(values)) + (values[0, row_names] == 1.0 if row_names is not None else 0)
     if row_names is not None and not np.array_equal(values[:, row_names], counted):
@@ -374,7 +371,7 @@ def sample_from_table(
         what, row, column, message = error.cell
         position = places | {"points": columns.coordinates, "scores": columns.scores}
         name = columns.header[position[what][column]] if what in position else what
-        raise InputError(f'{source}, {where(row)}, column "{name}" {message}') from None
+        raise InputError(f'{source}, {where(int(order[row]))}, column "{name}" {message}') from None
 
 
 def columns_of(

@@ -27,15 +27,8 @@ from steinkit.sample import Floats
 from steinkit.target import Target
 
 _LARGE = 16.0
-_SERIES = (
-    1 / 12,
-    -1 / 360,
-    1 / 1260,
-    -1 / 1680,
-    1 / 1188,
-    -691 / 360360,
-    1 / 156,
-)  # coefficients of 1/z^(2 k - 1), computed from Bernoulli numbers
+# coefficients of 1/z^(2 k - 1), computed from Bernoulli numbers
+_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _NEAR = 0.4
 _ODD_TERMS = 24
 

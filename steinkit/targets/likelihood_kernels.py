@@ -70,8 +70,7 @@ def exp_negative(a: float) -> float:
     high = multiply_add(r4, multiply_add(r, _Q9, _Q8), high)
     fraction = 1.0 + multiply_add(r2, multiply_add(r4, high, low), r)
     bits = (np.float64(shifted).view(np.int64) + _EXPONENT_BIAS) << _MANTISSA_BITS
-    value: float = fraction * np.int64(bits).view(np.float64)
-    return value
+    return float(fraction * np.int64(bits).view(np.float64))
 
 
 @array_kernel
@@ -84,31 +83,27 @@ def log_ratio(e: float, f: float) -> float:
     low = multiply_add(s4, multiply_add(s2, _A3, _A2), multiply_add(s2, _A1, _A0))
     high = multiply_add(s4, multiply_add(s2, _A7, _A6), multiply_add(s2, _A5, _A4))
     tail = multiply_add(s8, multiply_add(s8, multiply_add(s2, _A9, _A8), high), low)
-    value: float = 2.0 * multiply_add(s * s2, tail, s)
-    return value
+    return float(2.0 * multiply_add(s * s2, tail, s))
 
 
 @array_kernel
 def softplus(z: float) -> float:
     """Compute log(1 + exp(z))."""
-    value: float = (z if z > 0.0 else 0.0) + log_ratio(exp_negative(abs(z)), 0.0)
-    return value
+    return float((z if z > 0.0 else 0.0) + log_ratio(exp_negative(abs(z)), 0.0))
 
 
 @array_kernel
 def softplus_difference(y: float, z: float) -> float:
     """Compute log(1 + exp(y)) - log(1 + exp(z))."""
     straight = (y if y > 0.0 else 0.0) - (z if z > 0.0 else 0.0)
-    value: float = straight + log_ratio(exp_negative(abs(y)), exp_negative(abs(z)))
-    return value
+    return float(straight + log_ratio(exp_negative(abs(y)), exp_negative(abs(z))))
 
 
 @array_kernel
 def expit(z: float) -> float:
     """Compute 1 / (1 + exp(-z))."""
     e = exp_negative(abs(z))
-    value: float = (e if z < 0.0 else 1.0) / (1.0 + e)
-    return value
+    return float((e if z < 0.0 else 1.0) / (1.0 + e))
 
 
 @pointed_function(LOG_PRIOR)
@@ -267,8 +262,7 @@ def mixture_log_likelihood(table: int, theta: int, first: int, count: int, work:
         residual = y[i] - one
         z = (two * residual - 0.5 * two * two) / variance
         total += softplus(z) - residual * residual / (2.0 * variance)
-    value: float = total - count * numbers[1]
-    return value
+    return float(total - count * numbers[1])
 
 
 @pointed_function(GRADIENT)

@@ -69,4 +69,3 @@ def test_large_ratios():
 )
 def test_units(units, fragment):
     assert fragment in units_sentence(units)
-    assert units_sentence(None) == ""

@@ -514,8 +514,7 @@ def _normal_scores(halves: Floats) -> Floats:
     from scipy.special import ndtri
 
     draws = halves.reshape(len(halves), -1)
-    scores = ndtri((_mean_ranks(draws) - 3 / 8) / (draws.shape[1] - 2 * (3 / 8) + 1))
-    return np.asarray(scores.reshape(halves.shape))
+    return np.asarray(ndtri((_mean_ranks(draws) - 3 / 8) / (draws.shape[1] - 2 * (3 / 8) + 1)).reshape(halves.shape))
 
 
 def _mean_ranks(draws: Floats) -> Floats:

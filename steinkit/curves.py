@@ -402,8 +402,7 @@ def fit_rate(replicates: Floats, against: Floats, tail: Flags, *, level: float =
     -------
     Rate
     """
-    values = medians(replicates)
-    slope, fitted = _slope(values, against, tail)
+    slope, fitted = _slope(medians(replicates), against, tail)
     interval = (math.nan, math.nan)
     if len(replicates) == 1:
         return Rate(None, slope, interval, fitted)

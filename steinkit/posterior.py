@@ -412,8 +412,7 @@ def for_one(many: LikelihoodTerm) -> LikelihoodTerm:
 
 
 def _first_of_one(many: LikelihoodTerm, theta: Floats, *batch: Array) -> Floats:
-    first: Floats = many(theta[None], *(array[None] for array in batch))[0]
-    return first
+    return np.asarray(many(theta[None], *(array[None] for array in batch))[0])
 
 
 def for_many(many: LikelihoodTerm | None, single: LikelihoodTerm) -> LikelihoodTerm:

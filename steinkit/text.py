@@ -152,7 +152,7 @@ def seeds_label(seeds: Sequence[int]) -> str:
 
 
 def units_label(units: Mapping[str, Any]) -> str:
-    """Format `Units.document` for a table, or return an empty string for None."""
+    """Format `Units.document` for a table."""
     if units["kind"] == "raw":
         return "raw units of the draws"
     scale = [f"{name} {compact(value)}" for name, value in units["scale"].items()]
@@ -160,7 +160,7 @@ def units_label(units: Mapping[str, Any]) -> str:
 
 
 def units_sentence(units: Mapping[str, Any]) -> str:
-    """Format `Units.document` as a sentence, or return an empty string for None."""
+    """Format `Units.document` as a sentence."""
     label = units_label(units)
     return f"Measured in {'the ' * label.startswith('raw')}{label}."
 

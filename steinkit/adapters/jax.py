@@ -185,8 +185,7 @@ class _Space:
 
     def unconstrain(self, values: dict[str, Floats]) -> Floats:
         """Transform draws of the sites to an unconstrained array of shape (n, d)."""
-        n = len(values[self.sites[0]])
-        return self._there(self._values.ravel([values[name] for name in self.sites], (n,)))
+        return self._there(self._values.ravel([values[name] for name in self.sites], (len(values[self.sites[0]]),)))
 
     def constrain(self, points: Floats) -> dict[str, Floats]:
         """Transform an array of shape (n, d) to draws of the sites."""

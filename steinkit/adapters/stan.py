@@ -245,8 +245,7 @@ def _partners(values: Floats, free: Floats) -> NDArray[np.intp] | None:
 
     coordinates = {order(column): k for k, column in enumerate(free.T)}
     found = [coordinates.get(order(column), coordinates.get(order(-column), -1)) for column in values.T]
-    partner = np.array(found, dtype=np.intp)
-    return partner if sorted(found) == list(range(len(found))) else None
+    return np.array(found, dtype=np.intp) if sorted(found) == list(range(len(found))) else None
 
 
 def _elementwise(values: Floats, free: Floats) -> str:

@@ -15,7 +15,7 @@ from typing import TextIO
 import click
 
 from steinkit.errors import OutputError, UsageError, printable
-from steinkit.text import filled, on_screen
+from steinkit.text import on_screen, one_line
 
 _FIGURES = (".png", ".pdf", ".svg")
 _COLUMNS = 80  # default width, used if the terminal does not report a width
@@ -72,10 +72,8 @@ def warn(text: str) -> None:
 
 def tell(text: str) -> None:
     """Print text to standard error, wrapped to the width of a terminal."""
-    columns = terminal_columns(sys.stderr)
-    if columns is not None:
-        with on_screen(columns):
-            text = "\n".join(map(filled, text.split("\n")))
+    with on_screen(terminal_columns(sys.stderr)):
+        text = "\n".join(map(one_line, text.split("\n")))
     say_aside(text)
 
 

@@ -217,17 +217,15 @@ def _findings(evidence: Evidence, tests: Sequence[TestResult], level: float) -> 
     If there are none and the invariance test rejects the draws, its finding is returned.
     """
     sample, invariance = evidence.sample.standard_draws, evidence.invariance
-    found: tuple[Finding, ...] = ()
     if not evidence.has_edge:
         at_most = {each.name: max(_NAMED, level) * each.share for each in tests}
         correlation = (sample.points * sample.shares[:, None]).T @ sample.points
         unbounded = sample if evidence.sample.bounds is None else None
         of_moments = moment_findings(evidence.moments, correlation, unbounded, at_most["moments"])
-        found = ranked(of_moments, shape_findings(evidence, at_most))
+        if found := ranked(of_moments, shape_findings(evidence, at_most)):
+            return found
     rejects = any(each.name == "invariance" and each.corrected <= level for each in tests)
-    if not found and rejects and invariance is not None and invariance.finding is not None:
-        found = (invariance.finding,)
-    return found
+    return (invariance.finding,) if rejects and invariance is not None and invariance.finding is not None else ()
 
 
 def _effective_size(prepared: ScoredSample, diagnosed: ChainDiagnostics) -> float:
@@ -249,8 +247,7 @@ def _constrained(evidence: Evidence) -> Iterator[str]:
     from scipy.special import ndtr
 
     prepared, sample = evidence.sample, evidence.sample.draws
-    means = sample.shares @ sample.points
-    expected = len(sample.points) * ndtr(-means / prepared.own_units.scale)
+    expected = len(sample.points) * ndtr(-(sample.shares @ sample.points) / prepared.own_units.scale)
     is_suspicious = (sample.points.min(axis=0) > 0.0) & (expected > 1.0)
     names = np.array(sample.names)[is_suspicious].tolist()
     if names and prepared.bounds is None and prepared.target is not None and not evidence.has_edge:

@@ -185,5 +185,4 @@ class Scores(MeasuredResult):
 
 def sample_document(sample: Sample) -> dict[str, object]:
     """Return the JSON entry for the sample."""
-    distinct = len(sample.distinct())
-    return {"draws": len(sample), "distinct": distinct, "dim": sample.dim, "names": list(sample.names)}
+    return {"draws": len(sample), "distinct": len(sample.distinct()), "dim": sample.dim, "names": list(sample.names)}

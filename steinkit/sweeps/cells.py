@@ -160,5 +160,4 @@ class Cell:
         found = self.measures.get(measure)
         if found is None or (is_ranked and found.unranked):
             return math.inf, math.inf
-        smaller = find_measure(measure).smaller_is_better
-        return (found.lower, found.upper) if smaller else (-found.upper, -found.lower)
+        return (found.lower, found.upper) if find_measure(measure).smaller_is_better else (-found.upper, -found.lower)

@@ -362,8 +362,7 @@ def in_standard_units(given: ScoredSample) -> tuple[ScoredSample, ScoredSample]:
         raise InputError(f"expected at least {FEWEST} distinct draws, got {len(given.points)}")
     standard = given.in_units("own")
     raw = standard.raw
-    distinct = Sample(raw.points.points, scores=raw.scores, names=raw.points.names)
-    inner = ScoredSample.of(distinct, bounds=raw.bounds)
+    inner = ScoredSample.of(Sample(raw.points.points, scores=raw.scores, names=raw.points.names), bounds=raw.bounds)
     require_sign(inner.draws, inner.bounds)
     return standard, inner
 

@@ -132,8 +132,7 @@ class Quantities:
 
     def hidden_dependence(self) -> str:
         """Return the reason why per-coordinate features are insufficient, or ""."""
-        pairs = "pairs" in self.operand.joint_sets()
-        p = None if pairs else joint_dependence(self.operand.draws, self.bounds)
+        p = None if "pairs" in self.operand.joint_sets() else joint_dependence(self.operand.draws, self.bounds)
         if p is None or p > _REJECTED:
             return ""
         return "many correlations are biased, but there are too few draws to identify them"

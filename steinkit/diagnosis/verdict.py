@@ -164,7 +164,7 @@ def verdict(
     tests, enough = evidence.tests(), evidence.effective_draws >= FEW_EFFECTIVE
     is_rejected = enough and combined(tests, analyses) <= level
     findings = _findings(evidence, tests, level) if is_rejected else ()
-    bias, no_bias = _bias(evidence, functions, rng if is_rejected else None)
+    bias, no_bias = _bias(evidence, functions, is_rejected)
     importance, no_importance = importance_weights(prepared)
     outliers = outlying(prepared.points, prepared.own_units) if len(prepared.points) >= FEW_EFFECTIVE else ()
     hiding = (*cautions, *outliers, *too_few_to_span(prepared.points))
@@ -289,12 +289,11 @@ def _p_without_burn_in(evidence: Evidence, tests: Sequence[TestResult], level: f
     return p if p > level and rest.effective_draws >= FEW_EFFECTIVE else None
 
 
-def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEstimate | None, tuple[str, ...]]:
+def _bias(evidence: Evidence, functions: Functions, is_rejected: bool) -> tuple[BiasEstimate | None, tuple[str, ...]]:
     """Return the estimated biases, or a warning that explains why they are missing.
 
-    If there are several modes, the estimates within the modes are combined. The argument `rng` is given only for
-    rejected draws because a short exact run is performed only for these draws, and only if the log density can be
-    evaluated quickly.
+    If there are several modes, the estimates within the modes are combined. Only for rejected draws, a short exact run
+    is performed if the log density can be evaluated quickly.
     """
     prepared, invariance, (modes, _) = evidence.sample, evidence.invariance, evidence.modes
     functions, left_out = varying(functions, prepared.points.points)
@@ -307,8 +306,8 @@ def _bias(evidence: Evidence, functions: Functions, rng: Seed) -> tuple[BiasEsti
             prepared,
             functions=functions,
             left_out=left_out,
-            method="regression" if rng is None or is_slow else "auto",
-            rng=rng,
+            method="auto" if is_rejected and not is_slow else "regression",
+            rng=evidence.rng,
             drift=None if invariance is None else invariance.drift,
             unusable=_EDGE if evidence.has_edge else "",
         )

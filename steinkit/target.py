@@ -61,8 +61,8 @@ def require_target(target: object, *, optional: bool = False) -> None:
     """
     if not isinstance(target, Target) and not (optional and target is None):
         raise UsageError(
-            f"expected target to be a steinkit Target, got {type(target).__name__}; wrap a score function as "
-            "sk.Target(score=...)"
+            f"expected target to be a steinkit Target or Posterior, got {type(target).__name__}; wrap a function as "
+            "sk.Target(score=...) or sk.Target(log_density=...)"
         )
 
 

@@ -236,7 +236,7 @@ def _walk(means: Floats, fractions: Floats, thresholds: Floats) -> tuple[Floats,
     data_use = np.full(len(means), fractions[0] if len(fractions) else 1.0)
     following = np.append(fractions[1:], 1.0)
     before = np.append(0.0, fractions[:-1])[: len(fractions)]
-    steps = np.append(np.sqrt((fractions - before) / (fractions * (1.0 - before))), 1.0)  # standard deviations
+    steps = np.append(np.sqrt((fractions - before) / (fractions * (1.0 - before))), 1.0)  # standard deviations of steps
     drift = np.sqrt(fractions / (1.0 - fractions))
     inner = mass = np.empty(0)  # nodes in [-G, G] at the previous stage, and weights times g at the nodes
     for j, (G, step) in enumerate(zip(thresholds, steps[:-1], strict=True)):

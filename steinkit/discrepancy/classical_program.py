@@ -160,7 +160,8 @@ def solve_cone(program: ClassicalProgram, seconds: float = math.inf) -> tuple[Co
     ----------
     program : ClassicalProgram
     seconds : float
-        Time limit for Clarabel. If it is exceeded, the variables are zero.
+        Time limit for Clarabel. If it is exceeded, the variables are those of the last iteration, or zero if there is
+        none.
 
     Returns
     -------

@@ -168,7 +168,7 @@ def wasserstein_distance(
     lower, upper = _between_cdfs(*_levels(sample, points), target)
     if chosen.kind != "raw":
         lower, upper = lower / chosen.scale.item() * (1.0 - _EPS), upper / chosen.scale.item() * (1.0 + _EPS)
-    omitted = f"{points.weightless} of {len(sample)} draws have weight zero and were dropped"
+    dropped = f"{points.weightless} of {len(sample)} draws have weight zero and were dropped"
     result = WassersteinDistance(
         lower=max(lower, 0.0),
         upper=upper,
@@ -176,7 +176,7 @@ def wasserstein_distance(
         units=chosen,
         tolerance=requested,
         seconds={"distance": time.perf_counter() - began},
-        warnings=(omitted,) if points.weightless else (),
+        warnings=(dropped,) if points.weightless else (),
     )
     if result.upper <= _RESOLUTION * float(np.abs(points.points / chosen.scale).max()):
         return result  # the relative width of a distance of 0 is not defined

@@ -85,7 +85,7 @@ def test_wrong_use_is_named():
         posterior.score(orthogonal_matrices(1, 3))
     with pytest.raises(UsageError, match="proposal_scale"):
         StiefelWalk(0.0)
-    with pytest.raises(UsageError, match="steinkit Target, got NoneType"):
+    with pytest.raises(UsageError, match="steinkit Target or Posterior, got NoneType"):
         orthogonal_mh(None, proposal_scale=0.1, draws=1)
     with pytest.raises(UsageError, match=r"D\^2 coordinates"):
         StiefelWalk(0.1).noise_width(5)

@@ -318,7 +318,8 @@ def suitable_programs(
 
     The programs have the forms that `suitable_forms` chooses.
     """
-    forms, asked = suitable_forms(program, near), range(program.dim) if coordinates is None else coordinates
+    forms = suitable_forms(program, near)
+    asked = range(program.dim) if coordinates is None else coordinates
     return [forms[j].coordinate(0 if program.is_loose else j) for j in asked]
 
 

@@ -22,8 +22,8 @@ where the last constraint is added only for 0 < a < 4 c2/c3. The edge rows are s
 once.
 
 If all edges are too long to add rows, as is usual in hundreds of dimensions, no constraint connects the points.
-Derivatives in directions other than j then appear neither in the constraints nor in the objective. These derivatives
-are set to zero and omitted.
+Derivatives in directions other than j then appear neither in the constraints nor in the objective.
+`relative_form.suitable_programs` sets these derivatives to zero and omits them.
 
 A diffusion operator T g = <drift, g> + <a, grad g> changes only the objective, which becomes
 
@@ -267,7 +267,10 @@ class SteinProgram:
         return found
 
     def coordinate(self, j: int) -> CoordinateProgram:
-        """Return the linear program of coordinate j."""
+        """Return the linear program of coordinate j, with all derivatives.
+
+        Solvers use `suitable_programs` instead.
+        """
         box = np.full((self.dim + 1, self.n_points), self.factors.gradient)
         box[0] = self.factors.value
         rows = Rows(box.size)

@@ -4,9 +4,9 @@ Every solver is a module in this package with a function
 
     solve(program, settings, coordinates=None) -> list of Candidate.
 
-The function returns one candidate per requested coordinate. By default, all coordinates are requested. The module is
-imported on first use. To add a solver, write the module, add an entry to `SOLVERS`, and call it in `_in_turn` if `auto`
-should use it.
+The function solves the programs that `suitable_programs` returns, with one candidate per requested coordinate. By
+default, all coordinates are requested. The module is imported on first use. To add a solver, write the module, add an
+entry to `SOLVERS`, and call it in `_in_turn` if `auto` should use it.
 
 The solver `auto` applies these rules. In one dimension, `chain` is the fastest solver for every size. In two and three
 dimensions, `block` certifies brackets with a relative width of 1e-6. For large samples and wide brackets in three

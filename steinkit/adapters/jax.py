@@ -103,7 +103,8 @@ def _log_q(made: Model, target: Target, points: Floats, fit: tuple[Any, Any], ca
         places = zip(made.parameters, spans(each.free_shape for each in made.parameters), strict=True)
         order = sorted(places, key=lambda place: place[0].name)
         latent = np.concatenate([points[:, span] for _, span in order], axis=1)
-        return np.asarray(guide.get_posterior(params).log_prob(latent), dtype=np.float64)
+        log_q = np.asarray(guide.get_posterior(params).log_prob(latent), dtype=np.float64)
+        return np.asarray(log_q.reshape(len(points), -1).sum(axis=1))  # independent sites may have a term each
     log_density = import_extra("numpyro.infer.util", "NumPyro", "numpyro").log_density
     assert made.constrain is not None
 

@@ -219,5 +219,5 @@ def _announce() -> None:
 
 
 def announced_compilation() -> contextlib.AbstractContextManager[None]:
-    """Print a message to standard error if code is compiled inside a block."""
+    """Return a context manager that reports compilation on standard error."""
     return during(_announcing, True)

@@ -8,8 +8,7 @@ applies. The deadline is enforced in three ways:
 * a solver from another library receives `seconds_left` as its time limit.
 
 Individual calls to user-supplied functions, LAPACK or a compiler cannot be interrupted. The function `interruptible`
-waits for such work for one second plus a fifth of the time limit after the deadline, and then abandons it. Work that
-cannot check the deadline is abandoned at the deadline.
+waits for such work for one second plus a fifth of the time limit after the deadline, and then abandons it.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ class Shares:
         self.pieces = pieces
 
     def one(self) -> AbstractContextManager[float]:
-        """Limit the next task to its share of the time."""
+        """Return a context manager that limits the next task to its share of the time."""
         share = max(seconds_left() / max(self.pieces, 1), _LEAST) if _moment.get() < math.inf else None
         self.pieces -= 1
         return time_limit(share)

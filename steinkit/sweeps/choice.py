@@ -381,8 +381,8 @@ def is_above(lower: Floats, upper: Floats, *, error: float, repeats: int = 2000)
         return False
     if 0.5 ** shared.sum() > 0.5 * error:
         return bool(lower[shared].min() > upper[shared].max())
-    medians = resampled_medians(np.column_stack([lower, upper])[shared], _SEED, repeats)
     with np.errstate(invalid="ignore"):  # two infinite medians are not distinguished
+        medians = resampled_medians(np.column_stack([lower, upper])[shared], _SEED, repeats)
         return bool(np.mean(~(medians[:, 0] - medians[:, 1] > 0.0)) <= error)
 
 

@@ -369,7 +369,7 @@ def test_a_model_that_fails(np_):
         sk.from_numpyro(draws, schools)
 
 
-@pytest.mark.parametrize("name", ["AutoNormal", "AutoMultivariateNormal"])
+@pytest.mark.parametrize("name", ["AutoNormal", "AutoDiagonalNormal", "AutoMultivariateNormal"])
 def test_log_density_of_a_guide_is_that_of_its_unconstrained_sites(name):
     numpyro = pytest.importorskip("numpyro")
     jax = pytest.importorskip("jax")
@@ -392,6 +392,7 @@ def test_log_density_of_a_guide_is_that_of_its_unconstrained_sites(name):
         expected = stats.norm.logpdf(points, means, sds).sum(axis=1)
     else:
         fitted = guide.get_posterior(result.params)
-        expected = stats.multivariate_normal.logpdf(points, fitted.mean, fitted.covariance_matrix)
+        covariance = np.diag(fitted.variance) if name == "AutoDiagonalNormal" else fitted.covariance_matrix
+        expected = stats.multivariate_normal.logpdf(points, fitted.mean, covariance)
     np.testing.assert_allclose(sample.log_q, expected, atol=1e-3)
     assert target.dim == sample.dim

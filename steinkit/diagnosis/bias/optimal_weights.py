@@ -61,7 +61,7 @@ from steinkit.units import Units
 _KINDS = ("auto", "graph", "slices")
 _TITLES = {"graph": "graph Stein discrepancy", "slices": "sum of slices and moments"}
 _MOST_GRAPH = 3  # largest dimension for which the Cholesky factor is sparse
-FEWEST = 8
+FEWEST = 8  # distinct draws
 _DRAWS_PER_FIELD, _POWERS = 8, 4  # in the regression of the scores; the powers are 1, z, z^2 and z^3
 _INFEASIBLE = 2  # status of linprog
 _FEW_WEIGHTS = "draws may be missing in some regions, so the weights may not improve estimates; run the sampler longer"

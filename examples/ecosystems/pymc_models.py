@@ -60,7 +60,8 @@ def main():
     small = settings(__doc__).small
     logging.getLogger("pymc").setLevel(logging.ERROR)
     table = Table("pymc")
-    draws = {"chains": 2, "cores": 1, "draws": 1000 if small else 4000, "random_seed": 1, "progressbar": False}
+    size = 500 if small else 4000
+    draws = {"chains": 2, "cores": 1, "draws": size, "tune": min(size, 1000), "random_seed": 1, "progressbar": False}
 
     for centred, score_of in ((False, non_centred_score), (True, centred_score)):
         case = f"eight schools, {'centred' if centred else 'non-centred'}"

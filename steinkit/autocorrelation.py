@@ -51,13 +51,13 @@ from steinkit.runtime.deadlines import blocks
 from steinkit.sample import Floats, Integers
 
 _DIRECT_PAIRS = 32  # number of lag pairs summed directly before a Fourier transform is used
-_FEWEST_BATCHES = 16
+FEWEST_BATCHES = 16
 _CLEAR = 2.5  # minimum significant correlation between batch means, in standard errors
 _CHANCE = 3e-4  # probability of a false detection of slow mixing for each batch length
 _NEAR = 0.03  # added to norms divided by sqrt(d), which bounds their logarithms from below
 _ROUNDING = 1e-12  # smaller relative changes are due to rounding errors
 _FUNCTIONS = 64  # maximum number of functions processed together
-_VALUES = 1 << 22  # maximum number of values processed together
+MOST_VALUES = 1 << 22  # maximum number of values processed together
 _MOST_PAIRS = 5050  # maximum number of coordinate pairs: all pairs in a hundred dimensions
 
 Chains = Sequence[slice]
@@ -205,7 +205,7 @@ def _batch_means(values: Floats, chains: Chains) -> Iterator[tuple[int, Floats, 
     """
     centres = [values[:, chain].mean(axis=1, keepdims=True) for chain in chains]
     length = 1
-    while values.shape[1] >= _FEWEST_BATCHES:
+    while values.shape[1] >= FEWEST_BATCHES:
         cut = [values[:, chain.start : chain.stop - (chain.stop - chain.start) % 2] for chain in chains]
         halved = [0.5 * (each[:, ::2] + each[:, 1::2]) for each in cut]
         if length == 1:
@@ -223,7 +223,7 @@ def _correlation_of_neighbors(means: Floats, chains: Chains) -> Floats:
     They are zero if there are too few batches.
     """
     neighbors = means.shape[1] - len(chains)
-    if means.shape[1] < _FEWEST_BATCHES or not neighbors:
+    if means.shape[1] < FEWEST_BATCHES or not neighbors:
         return np.zeros(len(means))
     squares = lagged_products(means, chains, 0)
     with np.errstate(over="ignore", invalid="ignore"):  # the caller ignores statistics that are not finite
@@ -240,7 +240,7 @@ def _distinguishing_functions(points: Floats, scores: Floats) -> Iterator[Floats
         correlation = np.abs(np.corrcoef(z))[first, second]
         kept = np.sort(np.argpartition(-correlation, _MOST_PAIRS)[:_MOST_PAIRS])  # the pairs include the squares
         first, second = first[kept], second[kept]
-    width = max(1, min(_FUNCTIONS, _VALUES // z.shape[1]))
+    width = max(1, min(_FUNCTIONS, MOST_VALUES // z.shape[1]))
     sizes = [np.hypot.reduce(values, axis=0) / math.sqrt(len(values)) for values in (z, scores.T)]
     others = np.concatenate([z, np.log(np.array(sizes) + _NEAR)])
     for rows in blocks(len(first), width, "searching for slow mixing directions"):

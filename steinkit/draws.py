@@ -36,7 +36,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from steinkit.autocorrelation import _FEWEST_BATCHES, _VALUES, long_run_times, slowest_change
+from steinkit.autocorrelation import FEWEST_BATCHES, MOST_VALUES, long_run_times, slowest_change
 from steinkit.errors import Caution, InputError
 from steinkit.runtime.deadlines import one_thread_in_libraries
 from steinkit.sample import DistinctSample, Floats, Integers, Sample, split_chains
@@ -220,7 +220,7 @@ class ChainDraws:
         z = np.ascontiguousarray((self.points - self.shares @ self.points).T)
         with one_thread_in_libraries():
             functions = [z, z**2, (np.linalg.eigh(z @ z.T)[1].T @ z) ** 2]
-        for values in [np.concatenate(functions)] if z.size <= _VALUES else functions:
+        for values in [np.concatenate(functions)] if z.size <= MOST_VALUES else functions:
             slowest = max(slowest, self.autocorrelation_times(values - (values @ self.shares)[:, None]).max())
         return len(self.points) / float(slowest)
 
@@ -283,7 +283,7 @@ def _are_sorted(shares: Floats) -> bool:
 
 def _shrinkage(logarithms: Floats) -> float:
     """Return the largest decrease in log weight per draw, or 0 if there is no peak."""
-    peak, width = int(np.argmax(logarithms)), len(logarithms) // _FEWEST_BATCHES
+    peak, width = int(np.argmax(logarithms)), len(logarithms) // FEWEST_BATCHES
     if not width or min(np.ptp(logarithms[: peak + 1]), np.ptp(logarithms[peak:])) < _CLEARLY:
         return 0.0
     return max(0.0, float((logarithms[:-width] - logarithms[width:]).max()) / width)

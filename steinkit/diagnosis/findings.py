@@ -1,10 +1,10 @@
 """Findings of a verdict: biased coordinates and pairs, and their directions.
 
-Three of the tests distinguish individual coordinates and contribute findings. The moments detect errors in location,
-scale and correlation. The bounded moments and slices detect errors in shape and other dependence. A finding is reported
-only if its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been reported,
-additional moments require less evidence. A biased location or scale also changes the shape of a coordinate, so a
-finding about a moment replaces a finding about a shape if the evidence is similarly strong.
+Three of the score-based tests distinguish individual coordinates and contribute findings. The moments detect errors in
+location, scale and correlation. The bounded moments and slices detect errors in shape and other dependence. A finding
+is reported only if its test alone would reject the draws with a p-value of at most 0.05. Once one moment has been
+reported, additional moments require less evidence. A biased location or scale also changes the shape of a coordinate,
+so a finding about a moment replaces a finding about a shape if the evidence is similarly strong.
 
 Moments describe a coordinate conditional on the others because a score is the slope of a conditional density. If only
 x_1 is shifted, the coordinates that are correlated with x_1 are also biased given x_1. However, these coordinates are

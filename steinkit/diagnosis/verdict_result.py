@@ -133,7 +133,7 @@ class Verdict(Result):
         energies.
     findings : tuple of Finding
         Problems of rejected draws, in descending order of evidence. The tuple is empty if only the kernel test, the
-        joint test of all pairs or the test of mode weights rejects the draws.
+        critic, the joint test of all pairs or the test of mode weights rejects the draws.
     burn_in : float or None
         p-value for the draws without the first tenth of each chain, if only that tenth is biased. This p-value combines
         all tests except the kernel test. The value is None otherwise, and for weighted draws and bounded supports.
@@ -379,7 +379,8 @@ class Verdict(Result):
             effect = "a bias of one parameter may also change the conditional distributions of others"
             if any(each.kind == Kind.DEPENDENCE for each in self.findings):
                 effect = "an error in a correlation also changes both conditional scales"
-            text = f"Findings: {findings}. {_GIVEN} {effect}."
+            conditional = "" if self.findings[0].source == "invariance" else f" {_GIVEN} {effect}."
+            text = f"Findings: {findings}.{conditional}"
             found.append(Statement("findings", "Which problems were found?", text))
         if self.modes_sentence:
             found.append(Statement("comparison", "How much mass does each mode hold?", self.modes_sentence))
@@ -390,7 +391,7 @@ class Verdict(Result):
         return *found, limits, Statement("method", "How was it tested?", how)
 
     def tables(self) -> tuple[Table, ...]:
-        """Tabulate the ten largest biases, or return "" if no estimate is reliable.
+        """Tabulate the ten largest biases if an estimate is reliable.
 
         Returns
         -------

@@ -1,6 +1,7 @@
 """Exact wording of reports, kept as snapshots: update them with ``pytest tests/text --snapshot-update``."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import steinkit as sk
 from steinkit.diagnosis.verdict_result import TestResult
 from steinkit.diagnosis.verdict_text import verdict_blocks
 
+MOVED = replace(LOCATION, source="invariance")
 WRONG = 2.34e-9
 OFF = quantity("tau", mean_bias=-0.9, mean_margin=0.1)
 FOUR = tuple(TestResult(*each) for each in (("moments", 0.2, 0.4), ("bounded", 0.6, 0.35), ("sliced", 0.5, 0.25)))
@@ -31,6 +33,7 @@ VERDICTS = {
     "not mixed": lambda: verdict(WRONG, [LOCATION], mixed=False),
     "weighted": lambda: verdict(WRONG, [LOCATION], weighted=True),
     "first draws biased": lambda: verdict(WRONG, burn_in=0.3),
+    "first draws biased, by invariance": lambda: verdict(WRONG, [MOVED], burn_in=0.3),
     "first draws biased, not rejected": lambda: verdict(burn_in=0.3),
     "too few": lambda: verdict(enough_draws=False, effective_draws=29.7, draws=900, matters=0.1, p_matters=0.4),
     "large": lambda: verdict(WRONG, [LOCATION], matters=0.25, p_matters=1e-5),

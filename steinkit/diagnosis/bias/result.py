@@ -313,7 +313,7 @@ class BiasEstimate(Measurement):
         )
 
     def tables(self, reference: Reference | None = None) -> tuple[Table, ...]:
-        """Return a table of the ten largest biases, or "" if no estimate is reliable."""
+        """Return a table of the ten largest biases if an estimate is reliable."""
         return (self._table(_MOST_ROWS),) if self.reliable.any() else ()
 
     @property

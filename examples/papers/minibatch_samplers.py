@@ -225,7 +225,7 @@ def main() -> None:
     )
     data = None if experiment.data is None else str(experiment.data)
     trials, decades, kept, chains = (6, 2, 500, 4) if experiment.full else (2, 1, 100, 2)
-    names = [name for name in POSTERIORS if experiment.full or name != "logistic50"]
+    names = [name for name in POSTERIORS if experiment.full or name in ("mixture", "nodal")]
     lowest = {name: POSTERIORS[name][2] // (1 if experiment.full else 4) for name in names}
     points = np.linspace(0, decades, 2 * decades + 1 if experiment.full else 2)
     budgets = {name: [int(smallest * 10**k) for k in points] for name, smallest in lowest.items()}

@@ -214,7 +214,7 @@ def verdict(
 def _findings(evidence: Evidence, tests: Sequence[TestResult], level: float) -> tuple[Finding, ...]:
     """Return the findings of the score-based tests of rejected draws.
 
-    If there are none and the invariance test rejects the draws, its finding is returned.
+    Without such findings, the finding of the invariance test is returned if this test rejects the draws.
     """
     sample, invariance = evidence.sample.standard_draws, evidence.invariance
     if not evidence.has_edge:

@@ -45,8 +45,8 @@ from steinkit.sample import Floats
 
 # this relative margin covers the double-precision operations on a term and the rounding of an exact sum
 _ROUNDING = 2.0**-48
-_TINY = 2.0**-900  # this margin exceeds the total underflow of all terms, values and slopes excepted
-_UNDERFLOW = 2.0**-1074  # largest error of a value or slope that underflows
+_TINY = 2.0**-900  # this margin exceeds the total underflow of all terms and slopes, values excepted
+_UNDERFLOW = 2.0**-1074  # largest error of a value that underflows
 _HALVINGS = 60
 _MARGIN = 1e-14  # margin for cones; their left-hand side is a sum of four terms of order one
 
@@ -63,7 +63,7 @@ def prove(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, float, 
     CrossedBracketError
         If the lower bound exceeds the upper bound.
     """
-    answer = ConeAnswer(*(np.nan_to_num(each, nan=0.0, posinf=0.0, neginf=0.0) for each in vars(answer).values()))
+    answer = ConeAnswer(**{name: np.where(np.isfinite(each), each, 0.0) for name, each in vars(answer).items()})
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # bounds that are not finite are replaced
         lower, value, slope = lower_bound(program, answer)
         nothing = np.zeros((4, len(program.lengths)))
@@ -84,7 +84,7 @@ def lower_bound(program: ClassicalProgram, answer: ConeAnswer) -> tuple[float, F
     scale = _largest_multiples(program, value, slope, bend, turn)
     value, slope = scale * value, scale * slope
     parts = np.concatenate([program.weights * (program.scores * value), program.weights * slope])
-    underflow = _UNDERFLOW * math.fsum(program.weights * (np.abs(program.scores) + 1.0))
+    underflow = _UNDERFLOW * math.fsum(program.weights * np.abs(program.scores))
     lower = math.fsum(parts) - _ROUNDING * math.fsum(np.abs(parts)) - underflow - _TINY
     return (lower, value, slope) if lower > 0.0 else (0.0, *np.zeros((2, len(value))))
 

@@ -79,8 +79,7 @@ def test_chains_of_diagnostic_files_with_their_target(tmp_path):
     assert sample.divergent.tolist() == 2 * [k % 7 == 3 for k in range(60)]
     assert sample.energy.tolist() == 2 * [k / 8.0 for k in range(60)]
     assert not target.has_log_density  # a log density would be useful only away from the draws
-    again = sk.from_cmdstan(str(tmp_path / "diagnostic_*.csv"))[1]
-    np.testing.assert_array_equal(again.points, sample.points)
+    np.testing.assert_array_equal(sk.from_cmdstan(str(tmp_path / "diagnostic_*.csv"))[1].points, sample.points)
 
 
 def test_a_gradient_of_the_wrong_sign_is_detected(tmp_path):

@@ -52,21 +52,8 @@ def rwmh(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.0,
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -109,21 +96,8 @@ def barker(target: Target, *, proposal_scale: ArrayLike, temperature: float = 1.
         Standard deviation of the moves, for all coordinates or for each coordinate.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -173,22 +147,8 @@ def mala(target: Target, *, step_size: float, temperature: float = 1.0, **run: U
         Variance eps of the noise of a move. The drift is eps / 2 times the gradient.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
-        either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -242,22 +202,8 @@ def metropolis_hastings(
         `MinibatchBarkerTest` can also be used.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
-        either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -317,21 +263,8 @@ def approximate_mh(
         Wang-Tsiatis exponent of the thresholds, in [1/2, 1]. The value 1/2 gives the constant thresholds of the paper.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -405,21 +338,8 @@ def subsampling_mh(
         Growth factor of the sample size per stage, which must be above 1.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -477,21 +397,8 @@ def barker_mh(
         accurate.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------

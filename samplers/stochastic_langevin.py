@@ -74,24 +74,11 @@ def sgld(
     control_variates : bool, default False
         If True, the gradient of each minibatch at the mode is replaced by the gradient of all the data. The noise in
         the gradient is then small near the mode, and the bias depends only weakly on the batch size. L-BFGS finds the
-        mode, starting from the initial state. This option is suitable for unimodal posteriors.
+        mode, starting from the initial state of the first chain. This option is suitable for unimodal posteriors.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of gradient evaluations at single data points per chain,
-        including burn-in. At least one of draws and budget is required. A chain ends when it reaches either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros or, with control variates, the mode.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------
@@ -189,22 +176,8 @@ def corrected_sgld(
         Acceptance test that is used instead of the austerity test defined by ``epsilon``.
     temperature : float, default 1.0
         Temperature T, which divides the log likelihood.
-    chains : int, default 1
-        Number of chains.
-    draws, budget : int, optional
-        Number of draws to keep per chain, and maximum number of likelihood or gradient evaluations at single data
-        points per chain, including burn-in. At least one of draws and budget is required. A chain ends when it reaches
-        either limit.
-    burn_in : int, default 0
-        Number of initial steps to discard.
-    thin : int, default 1
-        Keep every thin-th step after burn-in.
-    seed : int or sequence of int, default 0
-        Seed for the run, or a sequence with the seeds of the chains. See `RunOptions`.
-    start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
-    progress : bool, default False
-        If True, a progress bar is shown on standard error if the run takes more than a second.
+    **run
+        Options of the run. See `RunOptions`.
 
     Returns
     -------

@@ -276,7 +276,8 @@ class RunOptions:
         Seed for the run, which determines the seed of each chain (`Draws.seeds`). To run some chains again, pass a
         sequence of their seeds instead. A chain depends only on its seed.
     start : array_like, shape (d,) or (chains, d), optional
-        Initial state of all chains, or one state per chain. The default is zeros.
+        Initial state of all chains, or one state per chain. The default is zeros or, in `sgld` with control variates,
+        the mode.
     progress : bool, default False
         If True, a progress bar is shown on standard error if the run takes more than a second.
 
@@ -397,10 +398,16 @@ _Sampler = TypeVar("_Sampler", bound=Callable[..., Any])
 
 
 def takes_run_options(sampler: _Sampler) -> _Sampler:
-    """Replace ``**run`` in the signature of a sampler with the `RunOptions` fields."""
+    """Replace ``**run`` of a sampler with the `RunOptions` fields.
+
+    The fields replace ``**run`` in the signature and, unless the docstring lists them itself, in the docstring.
+    """
     own, options = inspect.signature(sampler), inspect.signature(RunOptions).parameters.values()
     parameters = [*list(own.parameters.values())[:-1], *(each.replace(kind=each.KEYWORD_ONLY) for each in options)]
     sampler.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    documented = inspect.cleandoc(RunOptions.__doc__ or "").partition("----------\n")[2].partition("\n\n")[0]
+    there = "**run\n    Options of the run. See `RunOptions`."
+    sampler.__doc__ = inspect.cleandoc(sampler.__doc__ or "").replace(there, documented)
     return sampler
 
 

@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="defects that were not used during development")
     parser.add_argument("--right", action="store_true", help="evaluate independent draws from the targets instead")
     parser.add_argument("--repeats", type=int, default=20, help="samples per defect")
-    parser.add_argument("--quick", action="store_true", help="two samples per defect")
+    parser.add_argument("--quick", action="store_true", help="one sample per defect")
     parser.add_argument("--only", default="", metavar="NAME", help="defects with NAME in their name")
     parser.add_argument("--list", action="store_true", help="list the defects and exit")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row per sample")
@@ -136,11 +136,11 @@ def main() -> None:
         print("\n".join(f"{name:<28}{entry.description}" for name, entry in catalogue.items()) or "no such defect")
         return
     began, rows = time.perf_counter(), []
-    repeats = 2 if arguments.quick else arguments.repeats
+    repeats = 1 if arguments.quick else arguments.repeats
     for name, entry in catalogue.items():
         rows += samples(name, entry, repeats, arguments.right)
     which = "Exact draws for the targets of" if arguments.right else "New" if arguments.fresh else "Known"
-    print(f"{which} defects, {repeats} samples each: fraction with p <= .05 / p <= .01\n")
+    print(f"{which} defects ({repeats} of each): fraction with p <= .05 / p <= .01\n")
     printed(rows, catalogue)
     print(
         f"\n({time.perf_counter() - began:.0f} s, including {sum(row['seconds'] for row in rows):.0f} s for verdicts)"

@@ -267,15 +267,15 @@ def near_coincident(repeats: int, spaced: dict[str, Make], near: dict[str, list[
 
 def warm_up() -> None:
     """Compile or load everything before the measurements."""
-    for solver, instance in (
-        ("chain", normal(20, 1)),
-        ("block", normal(20, 2)),
-        ("block", jitter(20, 2, 1e-5)),
-        ("first_order", normal(20, 4)),
+    for solver, instance, peers in (
+        ("chain", normal(20, 1), PEERS[:2]),
+        ("block", normal(20, 2), PEERS),
+        ("block", jitter(20, 2, 1e-5), ()),
+        ("first_order", normal(20, 4), ()),
     ):
         program = stein_program(*instance)
         ours(solver, program, 1e-2)
-        for name in PEERS if program.dim > 1 else PEERS[:2]:
+        for name in peers:
             peer(name, program, 1e-2)
 
 
@@ -283,14 +283,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small instances, which have no targets")
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="instances whose name contains a TEXT")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each solver (default: 3)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each solver (default: 3, or 1 with --quick)")
     add_option(parser)
     settings = parser.parse_args(arguments)
+    if settings.repeats is None:
+        settings.repeats = 1 if settings.quick else 3
     if settings.repeats < 1:
         parser.error(f"--repeats must be at least 1; got {settings.repeats}")
 
     warm_up()
-    print(f"CPU seconds a coordinate, medians of {settings.repeats} runs; ratios are ours to the peer's\n")
+    print(f"CPU seconds a coordinate (medians; runs: {settings.repeats}); ratios are ours to the peer's\n")
     print(
         f"{'instance':21}{'tol.':>6} {'solver':>11} {'s':>9}{'iter':>5} {'gap':>6} |"
         + " |".join(f"{name + ', s':>11} {'ratio':>7} {'gap':>6}" for name in PEERS)

@@ -73,7 +73,7 @@ def error(points: Floats, means: Floats, sds: Floats) -> float:
 def one_problem(name: str, repeats: int, budget: int, quick: bool) -> float:
     posterior, batches = PROBLEMS[name](400 if quick else 2000)
     means, sds, largest = truth(posterior, 200 if quick else 4000)
-    grid = {"step_size": (np.logspace(-3.5, -0.1, 9) / largest).tolist(), "batch_size": batches}
+    grid = {"step_size": (np.logspace(-3.5, -0.1, 4 if quick else 9) / largest).tolist(), "batch_size": batches}
     arms = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     start = (means + 3.0 * sds).tolist()
     losses, biases = np.full((2, len(arms), repeats), np.inf)

@@ -134,7 +134,7 @@ def main() -> None:
         shows="Korattikara et al. (2014; 2016), independent component analysis",
         data="a WAV file of two channels, music and noise",
     )
-    size, steps, draws = (100_000, 400, 1000) if experiment.full else (5000, 100, 200)
+    size, steps, draws = (100_000, 400, 1000) if experiment.full else (2000, 50, 100)
     data = "" if experiment.data is None else str(experiment.data)
     shares = [float(share) for share in np.geomspace(0.05, 1.0, 9)]
     experiment.settings(data=size, normal_sources=NORMAL, batch=BATCH, chains=CHAINS)

@@ -140,7 +140,7 @@ def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), the mixture of Gaussians")
     full = experiment.full
-    size, draws, chains = (1_000_000, 3000, TRIALS) if full else (100_000, 300, 6)
+    size, draws, chains = (1_000_000, 3000, TRIALS) if full else (100_000, 300, 2)
     lengths = {"concentration 2": draws // 3, "concentration theirs": draws // 5}
     draws_of = {test: lengths.get(test, draws) for test in NAMES}
     experiment.settings(data=size, temperature=size / AS_WIDE_AS, proposal_sd=SCALE, draws=draws_of, trials=chains)

@@ -118,7 +118,7 @@ def reference(chains: int, steps: int) -> dict[str, np.ndarray]:
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 4")
-    seeds, sizes = (20, SIZES) if experiment.full else (3, FEW)
+    seeds, sizes = (20, SIZES) if experiment.full else (2, FEW)
     long = (100, 50_000) if experiment.full else (20, 2000)
     experiment.settings(epsilons=EPSILONS, batch_size=BATCH, proposal_scale=SCALE, seeds=seeds, sizes=sizes)
     experiment.settings(reference=long, studies=STUDIES)
@@ -131,7 +131,7 @@ def main() -> None:
         curves[name] = {e: bands(values, evaluations(own)) for e, values in zip(EPSILONS, found, strict=True)}
     for name, protocol in {"graph": "spanner", "sliced": "slices"}.items():
         overtaken(experiment, "exact overtakes, graph discrepancy", curves[name], protocol)
-    many = STUDIES if experiment.full else 4
+    many = STUDIES if experiment.full else 2
     cells = [
         {"epsilon": epsilon, "seeds": [1000 * (k + 1) + seed for seed in range(many)], "sizes": sizes}
         | {"truth": right["value"]}

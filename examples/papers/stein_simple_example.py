@@ -67,7 +67,7 @@ def limit() -> float:
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 1")
-    seeds, largest = (20, 200_000) if experiment.full else (4, 30_000)
+    seeds, largest = (20, 200_000) if experiment.full else (2, 10_000)
     sizes = [*range(100, 1000, 100), *range(1000, 10_000, 1000), *range(10_000, largest + 1, 10_000)]
     lengths = (300, 3000, 30_000)
     experiment.settings(target="N(0, 1)", degrees_of_freedom=DEGREES, sizes=sizes, seeds=seeds, functions=lengths)

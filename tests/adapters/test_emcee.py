@@ -109,8 +109,7 @@ def test_edges_of_the_support_need_bounds():
         sk.from_emcee(sampler, bounds=[(0.0, np.inf), (-np.inf, 3.0)])
     bounds = [(0.0, np.inf), (-1.0, 3.0)]
     target, sample = sk.from_emcee(sampler, bounds=bounds)
-    wanted = np.tile([-0.5, 0.0], (len(sample), 1))
-    np.testing.assert_allclose(target.score(sample.points), wanted, atol=1e-6)
+    np.testing.assert_allclose(target.score(sample.points), np.tile([-0.5, 0.0], (len(sample), 1)), atol=1e-6)
     np.testing.assert_array_equal(target.bounds, bounds)
 
 

@@ -25,8 +25,7 @@ def verdicts(text):
 
 
 def test_pages_show_the_output_of_every_program():
-    printed = {path.stem for path in (FOLDER / "printed").glob("*.txt")}
-    assert printed == {*PACKAGES, "variational_fits"}
+    assert {path.stem for path in (FOLDER / "printed").glob("*.txt")} == {*PACKAGES, "variational_fits"}
 
 
 def skip_where_stan_cannot_compile():

@@ -2,7 +2,8 @@
 
 Each script defines the same models in a different package, samples from them, and converts the model and the draws in
 one line. The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
-HalfNormal(1) instead of HalfCauchy(5).
+HalfNormal(1) instead of HalfCauchy(5). With ``--small``, scripts that compile their models may omit the different prior
+and the centered form.
 """
 
 from __future__ import annotations
@@ -127,5 +128,5 @@ class Table:
 def settings(description: str) -> argparse.Namespace:
     """Parse the common option of the scripts, ``--small`` for fewer draws."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--small", action="store_true", help="fewer draws")
+    parser.add_argument("--small", action="store_true", help="fewer draws, and in some scripts fewer models")
     return parser.parse_args()

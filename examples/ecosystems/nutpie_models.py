@@ -26,7 +26,8 @@ def main():
     warnings.filterwarnings("ignore", module="(nutpie|pytensor|arviz)")
     table = Table("nutpie")
 
-    for centred, score_of in ((False, non_centred_score), (True, centred_score)):
+    forms = ((False, non_centred_score), (True, centred_score))
+    for centred, score_of in forms[: 1 if small else 2]:  # short chains do not mix in centred form
         case = f"eight schools, {'centred' if centred else 'non-centred'}"
         trace = traced(schools(centred=centred), small=small, target_accept=0.99)
         target, sample = sk.from_nutpie(trace)
@@ -35,12 +36,13 @@ def main():
         table.agree(case, sample.scores, by_hand, tuple(by_hand))
         table.cost(case, target, sample.points)
 
-    case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
-    trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=small)
-    target, sample = sk.from_pymc(schools(centred=False), trace)  # the stored gradients belong to the other prior
-    table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, expressed in terms of theta
-    table.judge("the same, centred", target, sample, right=False)
+    if not small:
+        case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
+        trace = traced(schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), small=False)
+        target, sample = sk.from_pymc(schools(centred=False), trace)  # the stored gradients belong to the other prior
+        table.judge(case, target, sample, right=False)
+        target, sample = sk.from_pymc(schools(centred=True), trace)  # the same draws, expressed in terms of theta
+        table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"
     X, y = logistic_data()

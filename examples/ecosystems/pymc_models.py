@@ -63,7 +63,8 @@ def main():
     size = 500 if small else 4000
     draws = {"chains": 2, "cores": 1, "draws": size, "tune": min(size, 1000), "random_seed": 1, "progressbar": False}
 
-    for centred, score_of in ((False, non_centred_score), (True, centred_score)):
+    forms = ((False, non_centred_score), (True, centred_score))
+    for centred, score_of in forms[: 1 if small else 2]:  # short chains do not mix in centred form
         case = f"eight schools, {'centred' if centred else 'non-centred'}"
         model = schools(centred=centred)
         idata = pm.sample(model=model, target_accept=0.99, **draws)
@@ -73,12 +74,13 @@ def main():
         table.agree(case, target.score(sample.points), score_of(mu, log_tau, z), tuple(score_of(mu, log_tau, z)))
         table.cost(case, target, sample.points)
 
-    case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
-    idata = pm.sample(model=schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), **draws)
-    target, sample = sk.from_pymc(schools(centred=False), idata)
-    table.judge(case, target, sample, right=False)
-    target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, expressed in terms of theta
-    table.judge("the same, centred", target, sample, right=False)
+    if not small:
+        case = "eight schools, non-centred, HalfNormal(1) for HalfCauchy(5)"
+        idata = pm.sample(model=schools(centred=False, tau=lambda: pm.HalfNormal("tau", 1.0)), **draws)
+        target, sample = sk.from_pymc(schools(centred=False), idata)
+        table.judge(case, target, sample, right=False)
+        target, sample = sk.from_pymc(schools(centred=True), idata)  # the same draws, expressed in terms of theta
+        table.judge("the same, centred", target, sample, right=False)
 
     case = "logistic regression and a simplex"
     X, y = logistic_data()

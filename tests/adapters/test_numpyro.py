@@ -375,10 +375,10 @@ def test_log_density_of_a_guide_is_that_of_its_unconstrained_sites(name):
     jax = pytest.importorskip("jax")
     guide = getattr(numpyro.infer.autoguide, name)(schools, init_loc_fn=numpyro.infer.init_to_median)
     svi = numpyro.infer.SVI(schools, guide, numpyro.optim.Adam(0.05), numpyro.infer.Trace_ELBO())
-    params = svi.get_params(svi.init(jax.random.PRNGKey(0), ERRORS, EFFECTS))
-    draws = guide.sample_posterior(jax.random.PRNGKey(1), params, sample_shape=(50,))
+    result = svi.run(jax.random.PRNGKey(0), 100, ERRORS, EFFECTS, progress_bar=False)
+    draws = guide.sample_posterior(jax.random.PRNGKey(1), result.params, sample_shape=(50,))
     draws = {name: np.asarray(each, dtype=np.float64) for name, each in draws.items()}
-    target, sample = sk.from_numpyro(schools, (guide, params, draws), ERRORS, EFFECTS)
+    target, sample = sk.from_numpyro(schools, (guide, result.params, draws), ERRORS, EFFECTS)
     plain = sk.from_numpyro(schools, draws, ERRORS, EFFECTS)[1]
     np.testing.assert_array_equal(sample.points, plain.points)
     by_name = dict(zip(sample.names, sample.points.T, strict=True))
@@ -386,12 +386,12 @@ def test_log_density_of_a_guide_is_that_of_its_unconstrained_sites(name):
     points = np.column_stack([by_name[each] for each in order])
     if name == "AutoNormal":
         means, sds = (
-            np.concatenate([np.ravel(params[f"{site}_auto_{part}"]) for site in ("mu", "tau", "theta")])
+            np.concatenate([np.ravel(result.params[f"{site}_auto_{part}"]) for site in ("mu", "tau", "theta")])
             for part in ("loc", "scale")
         )
         expected = stats.norm.logpdf(points, means, sds).sum(axis=1)
     else:
-        fitted = guide.get_posterior(params)
+        fitted = guide.get_posterior(result.params)
         covariance = np.diag(fitted.variance) if name == "AutoDiagonalNormal" else fitted.covariance_matrix
         expected = stats.multivariate_normal.logpdf(points, fitted.mean, covariance)
     np.testing.assert_allclose(sample.log_q, expected, atol=1e-3)

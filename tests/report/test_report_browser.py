@@ -52,7 +52,8 @@ def visit(browser, addresses):
         context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
 def test_fits_the_window_without_messages(visit, addresses, name, width, scheme):
     page, messages, asked = visit(name, width, scheme)

@@ -39,19 +39,15 @@ def centred(x):
     return norm.logpdf(x["mu"], scale=5.0) + half_cauchy(x["log_tau"]) + effects + likelihood
 
 
-def logistic(x):
-    logits = x["intercept"] + X @ x["beta"]
-    prior = norm.logpdf(x["intercept"], scale=2.5) + norm.logpdf(x["beta"], scale=2.5).sum()
-    return prior + (response * logits - jnp.logaddexp(0.0, logits)).sum()
-
-
-def shares(x):
-    """Log density of probabilities w in log ratios to the last one.
+def regression_and_shares(x):
+    """Log density of a logistic regression, and of probabilities w in log ratios to the last one.
 
     The factor |J| is the product of w.
     """
+    logits = x["intercept"] + X @ x["beta"]
+    prior = norm.logpdf(x["intercept"], scale=2.5) + norm.logpdf(x["beta"], scale=2.5).sum()
     log_w = jax.nn.log_softmax(jnp.append(x["ratios"], 0.0))
-    return (counts * log_w).sum() + log_w.sum()
+    return prior + (response * logits - jnp.logaddexp(0.0, logits)).sum() + (counts * log_w).sum() + log_w.sum()
 
 
 def shares_score(ratios):
@@ -59,7 +55,7 @@ def shares_score(ratios):
     w = np.exp(np.column_stack([ratios, np.zeros(len(ratios))]))
     w /= w.sum(axis=1, keepdims=True)
     alpha = COUNTS + 1.0
-    return {"ratios": (alpha - alpha.sum() * w)[:, :-1]}
+    return (alpha - alpha.sum() * w)[:, :-1]
 
 
 def run(logdensity, start, *, seed, draws, chains=4):
@@ -81,11 +77,8 @@ def with_effects(states):
     return {"mu": mu, "log_tau": log_tau, "theta": mu[..., None] + jnp.exp(log_tau)[..., None] * z}
 
 
-def main():
-    small = read_settings(__doc__).small
-    draws = 500 if small else 2000
-    table = Table("BlackJAX")
-    dims = ("chain", "draw")
+def check_schools(table, draws, dims):
+    """Test draws of eight schools for both priors of tau, in both forms."""
     start = {"mu": jnp.array(4.0), "log_tau": jnp.array(1.0), "z": jnp.zeros(8)}
 
     states = run(non_centred, start, seed=1, draws=draws)
@@ -104,24 +97,29 @@ def main():
     table.agree("eight schools, centred", target.score(x), by_hand, ("log_tau", "mu", "theta"))
     table.cost("eight schools, centred", target, x)
 
+    wrong = run(lambda x: non_centred(x, half_normal), start, seed=2, draws=draws)
+    positions = wrong.position  # because the states show that they were generated for another density
+    table.judge("eight schools, not centred", *sk.from_blackjax(non_centred, positions, dims=dims), right=False)
+    table.judge("eight schools, centred", *sk.from_blackjax(centred, with_effects(wrong), dims=dims), right=False)
+
+
+def main():
+    small = read_settings(__doc__).small
+    draws = 500 if small else 2000
+    dims = ("chain", "draw")
+    table = Table("BlackJAX")
     if not small:
-        wrong = run(lambda x: non_centred(x, half_normal), start, seed=2, draws=draws)
-        positions = wrong.position  # because the states show that they were generated for another density
-        table.judge("eight schools, not centred", *sk.from_blackjax(non_centred, positions, dims=dims), right=False)
-        table.judge("eight schools, centred", *sk.from_blackjax(centred, with_effects(wrong), dims=dims), right=False)
+        check_schools(table, draws, dims)
 
-    states = run(logistic, {"intercept": jnp.array(0.0), "beta": jnp.zeros(2)}, seed=3, draws=draws)
-    target, sample = sk.from_blackjax(logistic, states, dims=dims)
-    table.judge("logistic regression", target, sample)
+    start = {"intercept": jnp.array(0.0), "beta": jnp.zeros(2), "ratios": jnp.zeros(2)}
+    states = run(regression_and_shares, start, seed=3, draws=draws)
+    target, sample = sk.from_blackjax(regression_and_shares, states, dims=dims)
+    table.judge("logistic regression and a simplex", target, sample)
+    x = sample.points  # beta, intercept, ratios
     data = np.asarray(X, dtype=np.float64), np.asarray(response)  # in single precision, which the model uses
-    by_hand = logistic_score(*data, sample.points[:, 2], sample.points[:, :2])
-    table.agree("logistic regression", target.score(sample.points), by_hand, ("beta", "intercept"))
-    table.cost("logistic regression", target, sample.points)
-
-    states = run(shares, {"ratios": jnp.zeros(2)}, seed=4, draws=draws)
-    target, sample = sk.from_blackjax(shares, states, dims=dims)
-    table.judge("shares of three kinds (a simplex)", target, sample)
-    table.agree("shares of three kinds", target.score(sample.points), shares_score(sample.points), ("ratios",))
+    by_hand = logistic_score(*data, x[:, 2], x[:, :2]) | {"ratios": shares_score(x[:, 3:])}
+    table.agree("logistic regression and a simplex", target.score(x), by_hand, ("beta", "intercept", "ratios"))
+    table.cost("logistic regression and a simplex", target, x)
     table.close()
 
 

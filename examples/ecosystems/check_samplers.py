@@ -196,9 +196,9 @@ def log_posterior(b, rows=None):
 
 def exact_moments():
     """Return the posterior means and standard deviations, by the trapezoidal rule on a grid."""
-    axes = [np.linspace(m - 1.6, m + 1.6, 81) for m in (0.5, 1.0, -1.5)]
+    axes = [np.linspace(m - 1.6, m + 1.6, 41) for m in (0.5, 1.0, -1.5)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    values = np.concatenate([np.asarray(jax.vmap(log_posterior)(part)) for part in np.array_split(grid, 100)])
+    values = np.concatenate([np.asarray(jax.vmap(log_posterior)(part)) for part in np.array_split(grid, 10)])
     weights = np.exp(values - values.max())
     mean = weights @ grid / weights.sum()
     return mean, np.sqrt(weights @ (grid - mean) ** 2 / weights.sum())
@@ -230,7 +230,7 @@ def biases(draws, small):
         "NUTS": ((0.1, 0.3), lambda step: exact(blackjax.nuts(log_posterior, step, jnp.ones(3))), 0.0),
     }
     print("\nsampler   step    ESS  verdict       p        bias          true bias")
-    for name in ("SGLD", "NUTS") if small else samplers:
+    for name in ("SGLD",) if small else samplers:
         steps, make, slowness = samplers[name]
         for step in steps[-1:] if small else steps:
             states = run(*make(step), 1, draws, max(1, round(slowness / step)))

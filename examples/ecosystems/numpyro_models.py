@@ -1,4 +1,4 @@
-"""Eight schools, a logistic regression and a simplex, sampled by NumPyro's NUTS.
+"""Eight schools in both forms, and a logistic regression with a simplex, sampled by NumPyro's NUTS.
 
 The script requires ``pip install -e '.[numpyro]'``.
 """
@@ -28,13 +28,10 @@ def schools(errors, effects, prior=dist.HalfCauchy):
 non_centred = reparam(schools, config={"theta": LocScaleReparam(centered=0.0)})
 
 
-def logistic(X, y):
+def regression_and_shares(X, y, counts):
     intercept = numpyro.sample("intercept", dist.Normal(0.0, 2.5))
     beta = numpyro.sample("beta", dist.Normal(0.0, 2.5).expand([X.shape[1]]).to_event(1))
     numpyro.sample("y", dist.Bernoulli(logits=intercept + X @ beta), obs=y)
-
-
-def shares(counts):
     w = numpyro.sample("w", dist.Dirichlet(jnp.ones(len(counts))))
     numpyro.sample("counts", dist.Multinomial(total_count=counts.sum(), probs=w), obs=counts)
 
@@ -42,9 +39,8 @@ def shares(counts):
 def shares_score(w):
     """Compute the score of the posterior Dirichlet(13, 31, 9) in logits of stick breaking."""
     alpha = COUNTS + 1.0
-    first, second = w[:, 0], w[:, 1] / (1.0 - w[:, 0])  # independent: Beta(13, 40), Beta(31, 9), each with its |J|
-    pairs = ((first, alpha[0], alpha[1:].sum()), (second, alpha[1], alpha[2]))
-    return {f"logit {k}": a * (1.0 - x) - b * x for k, (x, a, b) in enumerate(pairs)}
+    sticks = np.column_stack([w[:, 0], w[:, 1] / (1.0 - w[:, 0])])  # independent: Beta(13, 40), Beta(31, 9)
+    return alpha[:2] - sticks * [alpha.sum(), alpha[1:].sum()]
 
 
 def run(model, *args, seed, draws, **kwargs):
@@ -55,11 +51,8 @@ def run(model, *args, seed, draws, **kwargs):
     return mcmc
 
 
-def main():
-    small = read_settings(__doc__).small
-    draws = 500 if small else 2000
-    table = Table("NumPyro")
-
+def check_schools(table, draws):
+    """Test draws of eight schools for both priors of tau, in both forms."""
     mcmc = run(non_centred, ERRORS, EFFECTS, seed=1, draws=draws)
     target, sample = sk.from_numpyro(non_centred, mcmc, ERRORS, EFFECTS)
     table.judge("eight schools, not centred", target, sample)
@@ -80,24 +73,26 @@ def main():
     )
     table.cost("eight schools, centred", target, x)
 
+    wrong = run(non_centred, ERRORS, EFFECTS, prior=dist.HalfNormal, seed=2, draws=draws)
+    table.judge("eight schools, not centred", *sk.from_numpyro(non_centred, wrong, ERRORS, EFFECTS), right=False)
+    table.judge("eight schools, centred", *sk.from_numpyro(schools, wrong, ERRORS, EFFECTS), right=False)
+
+
+def main():
+    small = read_settings(__doc__).small
+    draws = 500 if small else 2000
+    table = Table("NumPyro")
     if not small:
-        wrong = run(non_centred, ERRORS, EFFECTS, prior=dist.HalfNormal, seed=2, draws=draws)
-        table.judge("eight schools, not centred", *sk.from_numpyro(non_centred, wrong, ERRORS, EFFECTS), right=False)
-        table.judge("eight schools, centred", *sk.from_numpyro(schools, wrong, ERRORS, EFFECTS), right=False)
+        check_schools(table, draws)
 
-    X, y = logistic_data()
-    target, sample = sk.from_numpyro(logistic, run(logistic, X, y, seed=3, draws=draws), X, y)
-    table.judge("logistic regression", target, sample)
-    by_hand = logistic_score(X, y, sample.points[:, 0], sample.points[:, 1:])
-    table.agree("logistic regression", target.score(sample.points), by_hand, ("intercept", "beta"))
-    table.cost("logistic regression", target, sample.points)
-
-    mcmc = run(shares, COUNTS, seed=4, draws=draws)
-    target, sample = sk.from_numpyro(shares, mcmc, COUNTS)
-    table.judge("shares of three kinds (a simplex)", target, sample)
-    w = np.asarray(mcmc.get_samples(group_by_chain=True)["w"], dtype=np.float64).reshape(-1, 3)
-    by_hand = shares_score(w)
-    table.agree("shares of three kinds", target.score(sample.points), by_hand, ("logit 0", "logit 1"))
+    data = (*logistic_data(), COUNTS)
+    mcmc = run(regression_and_shares, *data, seed=3, draws=draws)
+    target, sample = sk.from_numpyro(regression_and_shares, mcmc, *data)
+    table.judge("logistic regression and a simplex", target, sample)
+    by_hand = logistic_score(*data[:2], sample.points[:, 0], sample.points[:, 1:3])
+    by_hand["w"] = shares_score(np.asarray(mcmc.get_samples(group_by_chain=True)["w"], dtype=np.float64).reshape(-1, 3))
+    table.agree("logistic regression and a simplex", target.score(sample.points), by_hand, ("intercept", "beta", "w"))
+    table.cost("logistic regression and a simplex", target, sample.points)
     table.close()
 
 

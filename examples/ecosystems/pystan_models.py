@@ -56,13 +56,9 @@ def shares_score(w):
     return alpha[:2] - z * [alpha.sum(), alpha[1:].sum()]
 
 
-def main():
-    small = settings(__doc__).small
-    table = Table("pystan")
-    draws = {"num_chains": 2, "num_samples": 1000 if small else 4000, "delta": 0.99}
-
-    forms = ((False, non_centred_score), (True, centred_score))
-    for centred, score_of in forms[: 1 if small else 2]:  # short chains do not mix in centred form
+def check_schools(table, draws):
+    """Test draws of eight schools for both priors of tau, in both forms."""
+    for centred, score_of in ((False, non_centred_score), (True, centred_score)):
         case = f"eight schools, {'centred' if centred else 'non-centred'}"
         model = schools(centred=centred, cauchy=True)
         fit = model.sample(**draws)
@@ -74,6 +70,14 @@ def main():
         table.cost(case, anywhere, sample.points)
         _, wrong = sk.from_pystan(schools(centred=centred, cauchy=False).sample(**draws))
         table.judge(case, anywhere, wrong, right=False)
+
+
+def main():
+    small = settings(__doc__).small
+    table = Table("pystan")
+    draws = {"num_chains": 2, "num_samples": 1000 if small else 4000, "delta": 0.99}
+    if not small:
+        check_schools(table, draws)
 
     X, y = logistic_data()
     model = stan.build(REGRESSION_AND_SHARES, data={"N": len(y), "X": X, "y": y, "counts": COUNTS}, random_seed=1)

@@ -73,7 +73,12 @@ def hmc(log_density, start, constraints, *, step, draws, chains=20, leaps=16, se
         jacobian = sum(maps[n].log_abs_det_jacobian(u, maps[n](u)).sum() for n, u in zip(free, parts, strict=True))
         return log_density(parameters(x)) + jacobian
 
-    heights, slopes = torch.vmap(height), torch.vmap(torch.func.grad(height))
+    heights = torch.vmap(height)
+
+    def slopes(x):
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(heights(x).sum(), x)[0]
+
     x = torch.cat([value.reshape(-1) for value in free.values()]).expand(chains, -1)
     x = x + 0.1 * torch.randn(x.shape, generator=generator)
     kept = []

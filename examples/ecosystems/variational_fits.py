@@ -64,7 +64,7 @@ def by_elbo(fit, density, start, key, draws, steps=3000):
 
 
 def by_pathfinder(density, start, key, draws):
-    state, _ = blackjax.pathfinder.approximate(key, density, start)
+    state, _ = jax.jit(lambda start: blackjax.pathfinder.approximate(key, density, start))(start)
     points, log_q = blackjax.pathfinder.sample(key, state, draws)
     return jax.vmap(lambda x: ravel_pytree(x)[0])(points), log_q
 

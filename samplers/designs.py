@@ -46,6 +46,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Unpack
 
 import numpy as np
@@ -481,6 +482,7 @@ def _search(
     stops_early: bool = False,
 ) -> SequentialDesign:
     """Return the first design that attains the smallest data use."""
+    criterion = cache(criterion)  # the search for epsilon repeats some values
     number(target_error, "target_error", lambda x: 0.0 < x < 0.5, "in (0, 1/2)")
     require_lists(first_fractions=fractions, alphas=alphas)
     if alphas is None or not len(fractions) or not len(alphas):

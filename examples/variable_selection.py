@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("steinkit-examples"), help="folder for the figure")
     parser.add_argument("--small", action="store_true", help="2000 data points, and shorter chains")
     settings = parser.parse_args()
-    size, exact_steps, long = (2000, 500, 1000) if settings.small else (5000, 1000, 3000)
+    size, exact_steps, long = (2000, 250, 1000) if settings.small else (5000, 1000, 3000)
     budgets = np.geomspace(0.1, 1.0, 7) * size * exact_steps
 
     features, responses = simulate(size + 500)

@@ -122,7 +122,7 @@ def _setting(design: Any) -> dict[str, float]:
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Korattikara et al. (2014), designs of tests")
-    size, tests, seeds = (200_000, 2000, 3) if experiment.full else (5000, 200, 1)
+    size, tests, seeds = (200_000, 2000, 3) if experiment.full else (2000, 100, 1)
     targets = TARGETS if experiment.full else TARGETS[1::3]
     experiment.settings(data=size, tests=tests, targets=targets, trial_runs=seeds, first_fraction=FRACTION)
     small = min(size, 10_000)

@@ -122,7 +122,7 @@ def main() -> None:
     if experiment.full:
         field, batch, number, sweeps, counted, long, groups = {"dim": 100, "scale": 0.02}, 500, 4, 5000, 2000, 1600, 8
     else:
-        field, batch, number, sweeps, counted, long, groups = {"dim": 40, "scale": 0.05}, 75, 4, 200, 200, 400, 2
+        field, batch, number, sweeps, counted, long, groups = {"dim": 40, "scale": 0.05}, 75, 4, 100, 100, 200, 2
     places = np.unique(np.geomspace(10, sweeps, 10).round().astype(int)).tolist()
     experiment.settings(**field, batch=batch, chains=number, exact_sweeps=places, counted_sweeps=counted)
     experiment.settings(long_chains=8 * groups, long_draws=long, epsilons=EPSILONS, sets=SETS, variables=OF_VARIABLES)

@@ -170,10 +170,10 @@ def main() -> None:
         __file__, __doc__, shows="Korattikara et al. (2014; 2016), variable selection", data="UCI's MiniBooNE_PID.txt"
     )
     full, data = experiment.full, VISITS if experiment.data is None else str(experiment.data)
-    size, chains, steps = (104_052 if data != VISITS else 16_148, 10, 2000) if full else (3000, 5, 200)
+    size, chains, steps = (104_052 if data != VISITS else 16_148, 10, 2000) if full else (3000, 3, 100)
     names = problem(data, size)[0].names
     shared = {"data": data, "size": size, "chains": chains}
-    long, other = (20_000, 5000) if full else (1000, 500)
+    long, other = (20_000, 5000) if full else (400, 400)
     shares = [float(share) for share in np.geomspace(0.02, 1.0, 10)]
     experiment.settings(
         data=size, tests=TESTS, batch=BATCH, size_rate=SIZE_RATE, exact_steps=steps, long_draws=chains * long
@@ -183,7 +183,7 @@ def main() -> None:
     )
     cells = [shared | {"epsilon": e, "truth": truth["value"]} | _budget(e, steps, shares) for e in EPSILONS]
     found = experiment.cells(jumps, cells)
-    many, few, short = (104_052, 4, 200) if full else (10_000, 2, 60)
+    many, few, short = (104_052, 4, 200) if full else (5000, 2, 40)
     made_up = {"data": "made up", "size": many, "chains": few}
     known = expit(problem("made up", many)[1] @ MADE_UP)
     larger = experiment.cells(

@@ -11,7 +11,7 @@ Barker's test reads at most as many data points as in the paper. The authors' co
 Barker's test also decides if the mean is five standard errors from zero, and uses sigma = 0.9. Its concentration test
 increases the sample size by a factor of 2 instead of 1.5, uses a bound other than the one that is proved for samples
 without replacement, and never reads all the data. The script includes this variant, and variants of Barker's test with
-only one of the changes each. The small run has 100,000 data points and shorter chains.
+only one of the changes each. The small run has 20,000 data points and shorter chains.
 
 References
 ----------
@@ -140,7 +140,7 @@ def trials(test: str, size: int, draws: int, chains: int) -> dict[str, object]:
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), the mixture of Gaussians")
     full = experiment.full
-    size, draws, chains = (1_000_000, 3000, TRIALS) if full else (100_000, 300, 2)
+    size, draws, chains = (1_000_000, 3000, TRIALS) if full else (20_000, 300, 2)
     lengths = {"concentration 2": draws // 3, "concentration theirs": draws // 5}
     draws_of = {test: lengths.get(test, draws) for test in NAMES}
     experiment.settings(data=size, temperature=size / AS_WIDE_AS, proposal_sd=SCALE, draws=draws_of, trials=chains)

@@ -179,7 +179,7 @@ def main() -> None:
     wanted = "MNIST's training images, train-images-idx3-ubyte or .gz, with the other files next to it, or an .npz"
     experiment = Experiment(__file__, __doc__, shows="Seita et al. (2016; 2017), MNIST 1 v 7", data=wanted)
     full = experiment.full
-    draws, cold, chains = (5000, 600, TRIALS) if full else (200, 100, 2)
+    draws, cold, chains = (5000, 600, TRIALS) if full else (100, 100, 2)
     data = None if experiment.data is None else str(experiment.data)
     shared = {"data": data, "draws": draws}
     experiment.settings(temperature=TEMPERATURE, proposal_sd=SCALE, draws=draws, trials=chains, made_up=data is None)

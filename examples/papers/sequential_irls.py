@@ -128,8 +128,8 @@ def main() -> None:
     )
     data, full = "" if experiment.data is None else str(experiment.data), experiment.full
     losses = tuple(TITLES) if not data else ("logistic",) if "idx3" in data or data.endswith(".npz") else ("lad",)
-    sizes = {"lad": 463_715, "logistic": 500_000} if full else dict.fromkeys(TITLES, 20000)
-    looks = PAPER_LOOKS if full else dict.fromkeys(TITLES, (200, 2000))
+    sizes = {"lad": 463_715, "logistic": 500_000} if full else dict.fromkeys(TITLES, 10_000)
+    looks = PAPER_LOOKS if full else dict.fromkeys(TITLES, (200, 1000))
     cells = [
         {"loss": loss, "method": method, "size": sizes[loss], "first": first, "data": data}
         for loss in losses

@@ -155,7 +155,7 @@ def main() -> None:
     real = experiment.data is not None
     shared = {"data": str(experiment.data) if real else "", "components": 50}
     scale = 0.01 if real else 0.03
-    draws, steps = (10_000, 10_000) if experiment.full else (300, 300)
+    draws, steps = (10_000, 10_000) if experiment.full else (150, 150)
     shares = [float(share) for share in np.geomspace(0.05, 1.0, 9)]
     experiment.settings(proposal_scale=scale, batch=BATCH, exact_steps=steps, chains=10, long_draws=10 * draws)
     truth = experiment.cells(long_runs, [shared | {"step": 1e-3 if real else 3e-3, "draws": draws}])[0]

@@ -69,7 +69,7 @@ def chains(method: str, first_seed: int, count: int, draws: int) -> dict[str, An
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Korattikara et al. (2014; 2016), SGLD")
-    groups, count, draws = (10, 20, 2000) if experiment.full else (3, 10, 400)
+    groups, count, draws = (10, 20, 2000) if experiment.full else (3, 10, 200)
     experiment.settings(step_size=STEP_SIZE, batch=BATCH, chains=groups * count, draws=draws)
     cells = [
         {"method": method, "first_seed": k * count, "count": count, "draws": draws}

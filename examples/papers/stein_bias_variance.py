@@ -118,7 +118,7 @@ def reference(chains: int, steps: int) -> dict[str, np.ndarray]:
 
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 4")
-    seeds, sizes = (20, SIZES) if experiment.full else (2, FEW)
+    seeds, sizes = (20, SIZES) if experiment.full else (2, FEW[:-1])
     long = (100, 50_000) if experiment.full else (20, 2000)
     experiment.settings(epsilons=EPSILONS, batch_size=BATCH, proposal_scale=SCALE, seeds=seeds, sizes=sizes)
     experiment.settings(reference=long, studies=STUDIES)

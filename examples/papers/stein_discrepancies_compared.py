@@ -54,7 +54,7 @@ def of_midpoints(n: int) -> list[float]:
 def main() -> None:
     experiment = Experiment(__file__, __doc__, shows="Gorham and Mackey (2015), figure 2")
     hundreds, thousands = [*range(100, 1001, 100)], [*range(2000, 10_001, 1000)]
-    sizes = [*hundreds, *thousands] if experiment.full else [100, 300, 1000]
+    sizes = [*hundreds, *thousands] if experiment.full else [100, 200, 500]
     experiment.settings(stein_factors=FACTORS, seeds=SEEDS, sizes=sizes)
     cells = [{"target": target, "seed": seed, "n": n} for target in FACTORS for seed in SEEDS for n in sizes]
     found = np.array(experiment.cells(brackets, cells)).reshape(len(FACTORS), len(SEEDS), len(sizes), 3, 2)

@@ -235,18 +235,22 @@ class Sample(Displayed):
                     f"draws {first[group[row]] + 1} and {row + 1} are the same point but have different scores; "
                     "recompute the stored scores"
                 )
-        masses = np.ones(len(carried))
-        if self.weights is not None:
+        counts = np.bincount(inverse, minlength=len(first))
+        if self.weights is None:
+            parts = counts.astype(np.float64), np.zeros(len(first))
+            total = np.array([float(len(carried))]), np.zeros(1)
+        else:
             masses = np.ldexp(self.weights[carried], 1 - int(np.frexp(self.weights.max())[1]))  # largest in [1, 2)
-        exact = masses, np.zeros(len(masses))
-        total = double_double.sums_in_groups(exact, np.zeros_like(inverse), 1)
-        weights, weights_low = double_double.ratio(double_double.sums_in_groups(exact, inverse, len(first)), total)
+            exact = masses, np.zeros(len(masses))
+            parts = double_double.sums_in_groups(exact, inverse, len(first))
+            total = double_double.sums_in_groups(exact, np.zeros_like(inverse), 1)
+        weights, weights_low = double_double.ratio(parts, total)
         return DistinctSample(
             points=self.points[first],
             weights=weights,
             weights_low=weights_low,
             scores=None if self.scores is None else self.scores[first],
-            counts=np.bincount(inverse, minlength=len(first)),
+            counts=counts,
             first=first,
             inverse=group,
             names=self.names,

@@ -356,6 +356,8 @@ class Target:
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Evaluate a function inside the support, and return NaN at other points."""
         inside = is_inside(points, self.bounds)
+        if inside.all():
+            return call_where_defined(function, points, row, what)
         values = np.full((len(points), *row), np.nan)
         values[inside] = call_where_defined(function, points[inside], row, what)
         return values

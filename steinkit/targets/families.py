@@ -188,7 +188,7 @@ class GaussianMixture(Family):
         return score
 
     def _evaluate_log_density(self, points: Floats) -> Floats:
-        return np.asarray(scipy.special.logsumexp(self._log_terms(points), axis=1), dtype=np.float64)
+        return np.asarray(np.logaddexp.reduce(self._log_terms(points), axis=1))
 
     def _evaluate_cdf(self, values: Floats) -> Floats:
         deviations = np.array([scatter.factor.ravel()[0] for scatter in self._scatters])

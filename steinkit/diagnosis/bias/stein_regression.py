@@ -480,15 +480,15 @@ def entropy_weights(features: Floats, shares: Floats) -> Floats:
     ndarray, shape (n,)
         Weights that sum to one.
     """
-    from scipy.special import logsumexp
-
     mean, square = shares @ features, shares @ features**2
     least = np.finfo(float).eps * square + np.finfo(float).tiny  # a smaller variance is due to rounding errors
     scaled = features / np.sqrt(np.maximum(square - mean**2, least))
     start = np.log(shares)
 
     def objective(multipliers: Floats) -> float:
-        logarithm = float(logsumexp(start + scaled @ multipliers))
+        logarithms = start + scaled @ multipliers
+        most = float(logarithms.max())
+        logarithm = most + float(np.log(np.exp(logarithms - most).sum()))
         return logarithm + 0.5 * _WEIGHTS_RIDGE * float(multipliers @ multipliers)
 
     multipliers = np.zeros(features.shape[1])

@@ -1,12 +1,14 @@
 """Pages in a browser: wide and narrow windows, light and dark, print, and keyboard."""
 
 import shutil
+from itertools import product
 
 import pytest
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 _FLAGS += ["--disable-component-update", "--disable-sync"]
+_DECODE = "Promise.all([...document.images].map(image => image.decode()))"
 _FITS = "document.documentElement.scrollWidth <= window.innerWidth"
 _CAPTIONS_FIT = """[...document.querySelectorAll('.scroll')].every(
     box => box.querySelector('caption span').getBoundingClientRect().right <= box.getBoundingClientRect().right)"""
@@ -44,31 +46,34 @@ def visit(browser, addresses):
         page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(addresses[name])
-        page.evaluate("Promise.all([...document.images].map(image => image.decode()))")
-        return page, messages, [url for url in asked if not url.startswith("data:")]
+        page.evaluate(_DECODE)
+        return page, messages, asked
 
     yield open_page
     for context in contexts:
         context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("name", ["sweep", "tuning", "mixed"])
-def test_fits_the_window_without_messages(visit, addresses, name, width, scheme):
-    page, messages, asked = visit(name, width, scheme)
-    assert messages == []
-    assert asked == [addresses[name]]
-    assert page.evaluate(_FITS)
-    assert page.evaluate(_CAPTIONS_FIT)
-    images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
-    assert images
-    for natural, shown, words in images:
-        assert natural > 0
-        assert 300 <= shown <= width
-        assert words
+def test_fits_the_window_without_messages(visit, addresses, name):
+    page, messages, asked = visit(name, 400)
     assert page.evaluate("document.scripts.length") == 0
     assert "best" in page.text_content("h1") or "better" in page.text_content("h1")
+    for width, scheme in product([400, 1280], ["light", "dark"]):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(_DECODE)
+        assert page.evaluate(f"innerWidth == {width} && matchMedia('(prefers-color-scheme: {scheme})').matches")
+        assert page.evaluate(_FITS)
+        assert page.evaluate(_CAPTIONS_FIT)
+        images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
+        assert images
+        for natural, shown, words in images:
+            assert natural > 0
+            assert 300 <= shown <= width
+            assert words
+    assert messages == []
+    assert [url for url in asked if not url.startswith("data:")] == [addresses[name]]
 
 
 def test_the_check_detects_a_page_that_is_too_wide(visit):

@@ -369,7 +369,7 @@ class TuningResult(_Chosen):
     --------
     >>> import steinkit as sk
     >>> grid = {"proposal_scale": [0.01, 2.0]}
-    >>> found = sk.tune(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 2000}, seeds=1, cost=1.0)
+    >>> found = sk.tune(sk.targets.Normal([0.0]), "rwmh", grid=grid, options={"draws": 500}, seeds=1, cost=1.0)
     >>> found.setting, found.tried, found.resource
     ({'proposal_scale': 2.0}, 2, 'draws')
     """

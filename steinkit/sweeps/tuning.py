@@ -122,7 +122,7 @@ def tune(
     >>> import steinkit as sk
     >>> found = sk.tune(
     ...     sk.targets.LogisticRegression.nodal(), "sgld", grid={"step_size": [1e-4, 1e-3, 0.03, 1.0]},
-    ...     options={"batch_size": 10, "budget": 50_000}, seeds=1, cost=0.5,
+    ...     options={"batch_size": 10, "budget": 20_000}, seeds=1, cost=0.5,
     ... )
     >>> found.setting
     {'step_size': 0.03}

@@ -48,7 +48,7 @@ def gamma_exactly(shape, x):
 
 def student_exactly(df, x):
     constant = mp.exp(mp.loggamma((df + 1) / 2) - mp.loggamma(df / 2)) / mp.sqrt(mp.pi * df)
-    center = sum_of_panels(lambda t: constant * mp.exp(-(df + 1) / 2 * mp.log1p(t * t / df)), mp.mpf(0), abs(x), 60)
+    center = sum_of_panels(lambda t: constant * mp.exp(-(df + 1) / 2 * mp.log1p(t * t / df)), mp.mpf(0), abs(x), 30)
     large, small = mp.mpf(1) / 2 + center, mp.mpf(1) / 2 - center
     share = (large, small) if x > 0 else (small, large)
     spread = df / (df - 1) * constant * mp.exp(-(df - 1) / 2 * mp.log1p(x * x / df))

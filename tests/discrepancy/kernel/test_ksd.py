@@ -92,7 +92,7 @@ def test_threads_give_bit_for_bit_identical_results():
 @by_kernel
 def test_u_statistic_has_mean_zero_under_the_target_only(kernel):
     def values(shift):
-        draws = (np.random.default_rng(seed).standard_normal((40, 2)) + shift for seed in range(300))
+        draws = (np.random.default_rng(seed).standard_normal((40, 2)) + shift for seed in range(120))
         return np.array([scored(points, kernel=kernel, statistic="u", squared=True).value for points in draws])
 
     right, wrong = values(0.0), values(0.3)
@@ -162,7 +162,7 @@ def test_known_value_on_a_bounded_support():
 
 def test_u_statistic_on_a_box_requires_its_bounds():
     def values(bounds, power=1.0):
-        draws = (np.random.default_rng(seed).random((40, 2)) ** power for seed in range(300))
+        draws = (np.random.default_rng(seed).random((40, 2)) ** power for seed in range(120))
         zero = np.zeros((40, 2))
         return np.array(
             [

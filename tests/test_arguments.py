@@ -144,7 +144,7 @@ def test_wrong_types_raise_errors_of_steinkit(function, tmp_path, monkeypatch):
                 continue
             arguments = example(function) | {parameter.name: value}
             try:
-                with joblib.parallel_config(backend="threading"):  # for n_jobs=-1
+                with joblib.parallel_config(backend="threading"):  # with n_jobs=-1, compute in this process
                     function(**arguments)
             except SteinkitError:
                 pass

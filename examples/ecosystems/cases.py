@@ -3,7 +3,7 @@
 Each script defines the same models in a different package, samples from them, and converts the model and the draws in
 one line. The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
 HalfNormal(1) instead of HalfCauchy(5). With ``--small``, scripts that compile their models test only one of them,
-because compilation takes most of the time; the programs ``score_*.py`` test the eight schools model, too.
+because compilation takes most of the time.
 """
 
 from __future__ import annotations

@@ -41,9 +41,14 @@ def regression_and_shares(X, y):
         intercept = pm.Normal("intercept", 0.0, 2.5)
         beta = pm.Normal("beta", 0.0, 2.5, shape=2)
         pm.Bernoulli("y", logit_p=intercept + pm.math.dot(X, beta), observed=y)
-        w = pm.Dirichlet("w", np.ones(3))
-        pm.Multinomial("counts", COUNTS.sum(), w, observed=COUNTS)
+        shares()
     return model
+
+
+def shares():
+    """Add a simplex to the current model."""
+    w = pm.Dirichlet("w", np.ones(3))
+    pm.Multinomial("counts", COUNTS.sum(), w, observed=COUNTS)
 
 
 def shares_score(w):

@@ -64,8 +64,8 @@ def test_fits_the_window_without_messages(visit, addresses, name):
         page.emulate_media(color_scheme=scheme)
         page.evaluate(_DECODE)
         assert page.evaluate(f"innerWidth == {width} && matchMedia('(prefers-color-scheme: {scheme})').matches")
-        assert page.evaluate(_FITS)
-        assert page.evaluate(_CAPTIONS_FIT)
+        assert page.evaluate(_FITS), (width, scheme)
+        assert page.evaluate(_CAPTIONS_FIT), (width, scheme)
         images = page.evaluate("[...document.images].map(image => [image.naturalWidth, image.clientWidth, image.alt])")
         assert images
         for natural, shown, words in images:

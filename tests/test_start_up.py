@@ -54,9 +54,9 @@ def imported_by(*arguments, first="pass"):
 
 
 def test_imports_of_the_score_command():
-    line = "import steinkit as sk; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
+    small = "import steinkit as sk; sk.graph_stein_discrepancy([[0.0], [1.0]], sk.targets.Normal([0.0]))"
     csv, options = str(DATA / "sgld_5e-3.csv"), ["--reference", "0", "--tolerance", "0.1"]
-    found = imported_by("score", csv, "--target", "mixture-posterior", *options, first=line)
+    found = imported_by("score", csv, "--target", "mixture-posterior", *options, first=small)
     assert "numba" in found
     assert set(found).isdisjoint(DEAR)
 

@@ -8,8 +8,17 @@ import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cases import COUNTS, EFFECTS, ERRORS, Table, centred_score, logistic_data, logistic_score, non_centred_score
-from cases import settings as read_settings
+from cases import (
+    COUNTS,
+    EFFECTS,
+    ERRORS,
+    Table,
+    centred_score,
+    logistic_data,
+    logistic_score,
+    non_centred_score,
+    settings,
+)
 from jax.scipy.stats import cauchy, norm
 
 import steinkit as sk
@@ -119,7 +128,7 @@ def check_regression(table, draws, dims):
 
 
 def main():
-    small = read_settings(__doc__).small
+    small = settings(__doc__).small
     draws, dims = 500 if small else 2000, ("chain", "draw")
     table = Table("BlackJAX")
     check_schools(table, draws, dims, small=small)

@@ -8,8 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from cases import COUNTS, EFFECTS, ERRORS, Table, centred_score, logistic_data, logistic_score, non_centred_score
-from cases import settings as read_settings
+from cases import (
+    COUNTS,
+    EFFECTS,
+    ERRORS,
+    Table,
+    centred_score,
+    logistic_data,
+    logistic_score,
+    non_centred_score,
+    settings,
+)
 from numpyro.handlers import reparam
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer.reparam import LocScaleReparam
@@ -79,7 +88,7 @@ def check_schools(table, draws):
 
 
 def main():
-    small = read_settings(__doc__).small
+    small = settings(__doc__).small
     draws = 500 if small else 2000
     table = Table("NumPyro")
     if not small:

@@ -351,7 +351,7 @@ class Target:
         if isinstance(score, DifferenceScore):
             score = score.without_warning
         values = self._at_proposals(score, points, points.shape[1:], "score")
-        return np.where(np.isfinite(values).all(axis=1, keepdims=True), values, np.nan)
+        return np.where(full_rows(np.isfinite(values))[:, None], values, np.nan)
 
     def _at_proposals(self, function: Vectorised, points: Floats, row: tuple[int, ...], what: str) -> Floats:
         """Evaluate a function inside the support, and return NaN at other points."""
@@ -679,10 +679,18 @@ def require_inside(
 
 def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
     """Return a mask of the points that are finite and strictly within the bounds."""
-    found = np.asarray(np.isfinite(points).all(axis=1))
+    inside = np.isfinite(points)
     if bounds is not None:
-        found &= ((points > bounds[:, 0]) & (points < bounds[:, 1])).all(axis=1)
-    return found
+        inside &= (points > bounds[:, 0]) & (points < bounds[:, 1])
+    return full_rows(inside)
+
+
+def full_rows(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows of a mask contain no False.
+
+    This is several times faster than `numpy.all` in the usual case that all rows are returned as True.
+    """
+    return np.ones(len(mask), dtype=np.bool_) if mask.all() else np.asarray(mask.all(axis=1))
 
 
 def show_point(point: Floats) -> str:

@@ -688,7 +688,7 @@ def is_inside(points: Floats, bounds: Floats | None) -> NDArray[np.bool_]:
 def full_rows(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which rows of a mask contain no False.
 
-    This is several times faster than `numpy.all` in the usual case that all rows are returned as True.
+    This is several times faster than `numpy.all` if all rows are full, as they usually are.
     """
     return np.ones(len(mask), dtype=np.bool_) if mask.all() else np.asarray(mask.all(axis=1))
 

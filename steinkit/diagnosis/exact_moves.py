@@ -64,7 +64,7 @@ _LEAPFROGS = 6
 _GRADIENTS = _LEAPFROGS + 1  # number of gradients per Hamiltonian move
 _RUNAWAY = 1e6  # largest distance from the start of a trajectory, in standard deviations
 NODES = 6  # number of Gauss-Legendre nodes for integrating the score along a move
-_gauss_legendre = cache(np.polynomial.legendre.leggauss)  # its eigenvalues take longer than some scores
+_gauss_legendre = cache(np.polynomial.legendre.leggauss)  # computing the nodes may take longer than the score
 
 
 class State(NamedTuple):

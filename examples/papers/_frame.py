@@ -141,7 +141,10 @@ class Experiment:
         list
             Value of the function for each cell.
         """
-        described = {digest(each): each for each in (self._described(function, cell) for cell in cells)}
+        code = cell_code(function)
+        in_order = [_described(function, code, cell) for cell in cells]
+        names = [digest(each) for each in in_order]
+        described = dict(zip(names, in_order, strict=True))
         with CellFile(self._cells) as store:
             lacking = [name for name in described if name not in store.records]
             done = len(described) - len(lacking)
@@ -151,7 +154,7 @@ class Experiment:
         self._commits |= {record["found"]["commit"] for record in records.values()}
         self._reused += done
         self._run += len(lacking)
-        return [records[digest(self._described(function, cell))]["found"]["value"] for cell in cells]
+        return [records[name]["found"]["value"] for name in names]
 
     def _compute(self, function: Callable[..., Any], described: Mapping[str, Any], store: CellFile, done: int) -> None:
         """Compute cells in this process or in others, and store each cell when it is finished."""
@@ -250,11 +253,6 @@ class Experiment:
         row = replace(self.ledger[result["claim"]], protocols=(result["protocol"],))
         decides = row.decides(self.full, self.data is not None)
         return verdict(row, [result]).removesuffix(f" under {result['protocol']}") if decides else "not judged"
-
-    def _described(self, function: Callable[..., Any], cell: Mapping[str, Any]) -> dict[str, Any]:
-        code = cell_code(function)
-        arguments = {name: recordable(value, f"{name} of a cell") for name, value in cell.items()}
-        return {"function": function.__name__, "code": code, "arguments": arguments, "version": sk.__version__}
 
     def _options(self, explained: str, data: str | None) -> argparse.Namespace:
         parser = argparse.ArgumentParser(description=self.title)
@@ -356,6 +354,12 @@ def _loaded(script: str) -> ModuleType:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _described(function: Callable[..., Any], code: str, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what identifies a cell: the function, the hash of its code, the arguments, and steinkit's version."""
+    arguments = {name: recordable(value, f"{name} of a cell") for name, value in cell.items()}
+    return {"function": function.__name__, "code": code, "arguments": arguments, "version": sk.__version__}
 
 
 def _compute(name: str, function: Callable[..., Any], cell: Mapping[str, Any]) -> tuple[str, Any, float]:

@@ -1,9 +1,9 @@
 """Shared data, closed-form scores, and a table of verdicts for the scripts in this folder.
 
-Each script defines the same models in a different package, samples from them, and converts the model and the draws in
-one line. The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
-HalfNormal(1) instead of HalfCauchy(5). With ``--small``, scripts that compile their models test only one of them,
-because compilation takes most of the time.
+Each script of a package defines the same models, samples from them, and converts the model and the draws in one line.
+The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
+HalfNormal(1) instead of HalfCauchy(5). With ``--small``, each script uses fewer draws and only one or two models,
+because compilation and long chains take most of the time.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Table:
 
 
 def settings(description: str) -> argparse.Namespace:
-    """Parse the common option of the scripts, ``--small`` for fewer draws."""
+    """Parse the common option of the scripts, ``--small``."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--small", action="store_true", help="fewer draws, and in some scripts fewer models")
+    parser.add_argument("--small", action="store_true", help="fewer draws and fewer models")
     return parser.parse_args()

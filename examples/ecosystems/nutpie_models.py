@@ -9,7 +9,7 @@ import warnings
 import nutpie
 import pymc as pm
 from cases import Table, centred_score, logistic_data, logistic_score, non_centred_score, settings
-from pymc_models import regression_and_shares, schools, shares, shares_score
+from pymc_models import only_shares, regression_and_shares, schools, shares_score
 
 import steinkit as sk
 
@@ -43,16 +43,12 @@ def main():
     small = settings(__doc__).small
     warnings.filterwarnings("ignore", module="(nutpie|pytensor|arviz)")
     table = Table("nutpie")
-    if small:
-        with pm.Model() as model:
-            shares()
-        case = "simplex"
-    else:
+    if not small:
         check_schools(table)
-        X, y = logistic_data()
-        model = regression_and_shares(X, y)
-        case = "logistic regression and a simplex"
 
+    X, y = logistic_data()
+    case = "simplex" if small else "logistic regression and a simplex"
+    model = only_shares() if small else regression_and_shares(X, y)
     trace = traced(model, draws=1000 if small else 4000)
     target, sample = sk.from_nutpie(trace)
     table.judge(case, target, sample)

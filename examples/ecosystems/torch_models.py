@@ -105,43 +105,52 @@ def in_centred_form(draws):
     return {"mu": mu, "tau": tau, "theta": mu[..., None] + tau[..., None] * draws["z"]}
 
 
-def main():
-    draws = 2000 if settings(__doc__).small else 20000
-    table = Table("torch")
-    chains, positive = ("chain", "draw"), {"tau": POSITIVE}
-    zeros = {"mu": 0.0, "tau": 2.0}
-
-    case, start = "eight schools, non-centred", {**zeros, "z": torch.zeros(8)}
+def check_schools(table, draws):
+    """Test draws of eight schools for both priors of tau, in both forms."""
+    dims, positive = ("chain", "draw"), {"tau": POSITIVE}
+    case, start = "eight schools, non-centred", {"mu": 0.0, "tau": 2.0, "z": torch.zeros(8)}
     right = hmc(non_centred, start, positive, step=0.2, draws=draws)
-    target, sample = sk.from_torch(non_centred, right, constraints=positive, dims=chains)
+    target, sample = sk.from_torch(non_centred, right, constraints=positive, dims=dims)
     table.judge(case, target, sample)
     by_hand = non_centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
     table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "z"))
     table.cost(case, target, sample.points)
     wrong = hmc(lambda p: non_centred(p, wrong_prior), start, positive, step=0.2, draws=draws)
-    target, sample = sk.from_torch(non_centred, wrong, constraints=positive, dims=chains)
+    target, sample = sk.from_torch(non_centred, wrong, constraints=positive, dims=dims)
     table.judge(case, target, sample, right=False)
 
     case = "eight schools, centred"
-    target, sample = sk.from_torch(centred, in_centred_form(wrong), constraints=positive, dims=chains)
+    target, sample = sk.from_torch(centred, in_centred_form(wrong), constraints=positive, dims=dims)
     table.judge(case, target, sample, right=False)
-    target, sample = sk.from_torch(centred, in_centred_form(right), constraints=positive, dims=chains)
+    target, sample = sk.from_torch(centred, in_centred_form(right), constraints=positive, dims=dims)
     table.judge(case, target, sample)
     by_hand = centred_score(sample.points[:, 0], sample.points[:, 1], sample.points[:, 2:])
     table.agree(case, target.score(sample.points), by_hand, ("mu", "log_tau", "theta"))
     table.cost(case, target, sample.points)
 
+
+def main():
+    small = settings(__doc__).small
+    draws = 2000 if small else 20000
+    table = Table("torch")
+    if not small:
+        check_schools(table, draws)
+
     start = {"intercept": 0.0, "beta": torch.zeros(2)}
     drawn = hmc(logistic, start, {}, step=0.1, draws=draws, leaps=6)
-    target, sample = sk.from_torch(logistic, drawn, dims=chains)
+    target, sample = sk.from_torch(logistic, drawn, dims=("chain", "draw"))
     table.judge("logistic regression", target, sample)
     by_hand = logistic_score(*logistic_data(), sample.points[:, 0], sample.points[:, 1:])
     table.agree("logistic regression", target.score(sample.points), by_hand, ("intercept", "beta"))
     table.cost("logistic regression", target, sample.points)
 
-    posterior = torch.distributions.Dirichlet(torch.tensor(COUNTS + 1.0))  # sampled in closed form
     torch.manual_seed(1)
-    target, sample = sk.from_torch(shares, {"w": posterior.sample((draws,))}, constraints={"w": SIMPLEX})
+    posterior = torch.distributions.Dirichlet(torch.tensor(COUNTS + 1.0))  # sampled in closed form
+    narrow = torch.distributions.Dirichlet(2.0 * torch.tensor(COUNTS + 1.0))
+    right, wrong = ({"w": each.sample((draws,))} for each in (posterior, narrow))
+    target, sample = sk.from_torch(shares, wrong, constraints={"w": SIMPLEX})
+    table.judge("shares on a simplex", target, sample, right=False)
+    target, sample = sk.from_torch(shares, right, constraints={"w": SIMPLEX})
     table.judge("shares on a simplex", target, sample)
     sticks = 1.0 / (1.0 + np.exp(-(sample.points - np.log([2.0, 1.0]))))
     alpha = COUNTS + 1.0

@@ -1,7 +1,6 @@
 """Test small versions of the benchmarks: each prints results for every instance.
 
-They run with ``pytest -m benchmark`` and in `.ci/run`, as do the benchmarks that search for defects, which fail if they
-find one.
+They run with ``pytest -m benchmark`` and in `.ci/run weekly`, which also runs the benchmarks that search for defects.
 """
 
 import importlib.util

@@ -15,7 +15,7 @@ DATA = np.random.default_rng(0).exponential(size=SIZE)
 
 
 def test_eight_orders_of_the_rows_give_the_same():
-    """The benchmark, which `.ci/run` runs at a small size, compares all samplers."""
+    """The benchmark, which `.ci/run weekly` runs at a small size, compares all samplers."""
     name = "approximate_mh, epsilon .1"
     found = benchmark.examine(name, DATA, chains=16, steps=25, seed=1)
     assert set(found) >= {"mean", "second moment"}

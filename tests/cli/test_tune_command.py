@@ -11,7 +11,7 @@ name = "sgld"
 batch_size = 10
 budget = 20000
 [grid]
-step_size = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0]
+step_size = [1e-4, 0.01, 0.03, 0.1, 1.0]
 [run]
 seeds = 1
 """
@@ -27,7 +27,7 @@ def test_the_json_document_has_fixed_keys(steinkit, folder):
     }  # fmt: skip
     assert 1e-3 < answer.document["setting"]["step_size"] < 0.5
     again = steinkit("tune", "tune.toml", "-o", "out", "--cost", "0.5")
-    assert "of the 180,000 likelihood evaluations" in " ".join(again.out.split())
+    assert "of the 100,000 likelihood evaluations" in " ".join(again.out.split())
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_the_json_document_has_fixed_keys(steinkit, folder):
     [
         ("[grid]", "[ranges]", "ranges"),
         ("budget = 20000", "", "budget"),
-        ("step_size = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0]", "", "grid"),
+        ("step_size = [1e-4, 0.01, 0.03, 0.1, 1.0]", "", "grid"),
         ("step_size", "stepsize", "stepsize"),
     ],
 )
@@ -48,12 +48,12 @@ def test_mistakes_are_reported(steinkit, folder, changed, new, match):
 
 
 def test_a_file_contains_the_result_of_the_last_run(steinkit, folder):
-    short = CONFIGURATION.replace("[1e-4, 3e-4, 1e-3, 3e-3, 0.01, ", "[0.01, ").replace("20000", "5000")
+    short = CONFIGURATION.replace("[1e-4, 0.01, ", "[").replace("20000", "5000") + 'measures = ["moments"]\n'
     (folder / "sweep.toml").write_text(short)
     (folder / "tune.toml").write_text(short)
     assert steinkit("sweep", "sweep.toml", "-o", "out").code == 0
     assert steinkit("tune", "tune.toml", "-o", "out", "--cost", "0.5").code == 0
     with pytest.raises(sk.InputError, match="TuningResult"):
         sk.read_sweep("out")
-    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 5
-    assert sk.read_sweep("out").cells == 5
+    assert steinkit("sweep", "sweep.toml", "-o", "out", "--json").document["reused"] == 3
+    assert sk.read_sweep("out").cells == 3

@@ -1,7 +1,6 @@
 """Tuning at a budget: the rungs, the choice, and its independence from jobs and interruptions."""
 
-import subprocess
-import sys
+import itertools
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from steinkit.sweeps.scheduler import ladder
 from steinkit.sweeps.store import Store
 
 POSTERIOR = sk.targets.LogisticRegression.nodal()
-GRID = {"step_size": [1e-5, 1e-3, 0.03, 0.3, 3.0], "batch_size": [10, 30]}
-GIVEN = {"grid": GRID, "options": {"budget": 60_000}, "seeds": 2, "cost": 0.4}
+GRID = {"step_size": [1e-3, 0.03, 3.0], "batch_size": [10, 30]}
+GIVEN = {"grid": GRID, "options": {"budget": 60_000}, "seeds": 2, "cost": 0.4, "measures": ("bias", "moments")}
 
 
 def tuned(**changes):
@@ -49,13 +48,13 @@ def test_twenty_seven_settings_at_fifteen_percent_reach_full_length():
 
 def test_the_best_step_size_is_chosen_within_the_cost(found):
     assert found.setting["step_size"] == 0.03
-    assert found.spent <= 0.4 * found.full == 0.4 * 10 * 2 * 60_000
-    assert [len(rung.losses) for rung in found.rungs] == [10, 4, 2, 1]
+    assert found.spent <= 0.4 * found.full == 0.4 * (6 * 2 * 60_000)
+    assert [len(rung.losses) for rung in found.rungs] == [6, 2, 1]
     assert found.bias < 0.3
     assert found.margin > 0.0
     assert found.verdict is not None
     assert found.unjudged is None
-    assert f"{found.spent:,} of the 1,200,000" in found.statements()[2].text
+    assert f"{found.spent:,} of the 720,000" in found.statements()[2].text
     assert f"{found.share:.1%}" in found.headline()
 
 
@@ -71,25 +70,22 @@ def test_jobs_do_not_change_the_result(found):
     assert without_times(tuned(n_jobs=2)) == without_times(found)
 
 
-def test_a_killed_run_resumes_without_losing_a_finished_cell(found, tmp_path):
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import steinkit as sk\n"
-        "from steinkit.sweeps.store import Store\n"
-        "append = Store.append\n"
-        "def reporting(*given): append(*given); print('kept', flush=True)\n"
-        "Store.append = reporting\n"
-        f"sk.tune(sk.targets.LogisticRegression.nodal(), 'sgld', file=sys.argv[2], **{GIVEN!r})"
-    )
-    file = tmp_path / "out.sqlite"
-    command = [sys.executable, "-c", code, str(sk.__path__[0]) + "/..", str(file)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    for _ in range(5):
-        assert process.stdout.readline() == b"kept\n"
-    process.kill()
-    process.communicate()
+def test_an_interrupted_run_resumes_without_losing_a_finished_cell(found, tmp_path, monkeypatch):
+    """The first rung and a cell of the second are finished."""
+    file, append, count = tmp_path / "out.sqlite", Store.append, itertools.count()
+
+    def interrupted(*given):
+        if next(count) == 13:
+            raise KeyboardInterrupt
+        append(*given)
+
+    monkeypatch.setattr(Store, "append", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tuned(file=file)
+    monkeypatch.undo()
     with Store(file, writing=False) as store:
         before = {name: cell for name, cell in store.cells.items() if not cell.reason}
-    assert len(before) >= 3
+    assert len(before) >= 9
     again = tuned(file=file)
     assert without_times(again)["rungs"] == without_times(found)["rungs"]
     assert again.verdict.p == found.verdict.p
@@ -115,7 +111,7 @@ def test_the_length_may_be_in_draws_of_a_users_sampler():
 
 def test_unreliable_biases_do_not_order_settings():
     """The score does not determine the weights of the two modes, so the next measure orders the settings."""
-    options = {"batch_size": 5, "draws": 1000, "start": "normal"}
+    options = {"batch_size": 5, "draws": 500, "start": "normal"}
     given = {"grid": {"step_size": [5e-2, 5e-3, 1e-3]}, "options": options, "seeds": 2, "cost": 1.0}
     found = sk.tune("mixture-posterior", "sgld", **given)
     assert {rung.measure for rung in found.rungs} == {"sliced"}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import loggamma
+from support.stein_matrix import stein_matrix
 
 import steinkit as sk
 from steinkit.discrepancy.kernel.stein_kernel import stein_kernel_for
@@ -13,14 +14,9 @@ KERNELS = ["imq", sk.IMQ(0.5, -0.3), sk.GaussianKernel(0.8)]
 
 def by_brute_force(points, m, kernel):
     """Add the draw that minimizes the discrepancy, m times."""
-    chosen = []
+    matrix, chosen = stein_matrix(kernel, points, -points), []
     for _ in range(m):
-        values = [
-            sk.kernel_stein_discrepancy(
-                points[[*chosen, i]], scores=-points[[*chosen, i]], kernel=kernel, squared=True
-            ).value
-            for i in range(len(points))
-        ]
+        values = [matrix[np.ix_([*chosen, i], [*chosen, i])].mean() for i in range(len(points))]
         chosen.append(int(np.argmin(values)))
     return points[chosen]
 

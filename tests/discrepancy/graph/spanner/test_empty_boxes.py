@@ -62,7 +62,7 @@ def compiled_and_interpreted(points: np.ndarray, t: float, monkeypatch: pytest.M
         yield greedy_spanner(points, t).edges
 
 
-@pytest.mark.parametrize("tens", range(6))  # all 6 kinds with all 5 dilations, twice
+@pytest.mark.parametrize("tens", range(3))  # all 6 kinds with all 5 dilations
 def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
         points, t = random_points(seed), DILATIONS[seed % len(DILATIONS)]
@@ -71,14 +71,13 @@ def test_edges_agree_with_brute_force(tens: int, monkeypatch: pytest.MonkeyPatch
             assert list(map(tuple, edges.tolist())) == expected, seed
 
 
-@pytest.mark.parametrize("tens", range(5))
+@pytest.mark.parametrize("tens", range(5))  # all 5 kinds with all 3 dilations, three times
 def test_edges_agree_with_brute_force_with_ties(tens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
-        points = tied_points(seed)
-        for t in (2.0, 1.5, 3.0):
-            expected = searching_greedy(points, t)
-            for edges in compiled_and_interpreted(points, t, monkeypatch):
-                assert list(map(tuple, edges.tolist())) == expected, (seed, t)
+        points, t = tied_points(seed), (2.0, 1.5, 3.0)[seed % 3]
+        expected = searching_greedy(points, t)
+        for edges in compiled_and_interpreted(points, t, monkeypatch):
+            assert list(map(tuple, edges.tolist())) == expected, seed
 
 
 def test_empty_boxes_suffice_for_most_samples() -> None:

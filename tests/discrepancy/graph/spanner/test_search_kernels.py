@@ -87,7 +87,7 @@ def test_search_for_goals_ends_if_few_are_open(network: tuple[np.ndarray, search
 def test_bidirectional_search(network: tuple[np.ndarray, search.Adjacency]) -> None:
     paths, graph = network
     forward, backward = search.new_frontier(graph), search.new_frontier(graph)
-    for u, v in itertools.combinations(range(80), 2):
+    for u, v in itertools.combinations(range(0, 80, 2), 2):
         for reach in (0.5, 2.0, 0.99 * min(paths[u, v], 9.0), paths[u, v], 1.01 * min(paths[u, v], 9.0)):
             if not 0.0 < reach < np.inf:
                 continue

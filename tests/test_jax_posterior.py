@@ -37,7 +37,7 @@ def posterior(**settings):
 JAX = posterior(dim=3)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 64, 300])
+@pytest.mark.parametrize("rows", [1, 5, 300])
 def test_terms_and_gradients_agree_with_numpy(rows):
     thetas, batch = RNG.standard_normal((3, 3)), (X[:rows], Y[:rows])
     own = tuple(np.stack([np.roll(array, k, axis=0)[:rows] for k in range(3)]) for array in (X, Y))

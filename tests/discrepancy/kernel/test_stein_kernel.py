@@ -61,7 +61,7 @@ def stein_kernel_by_definition(base, box, x, y, s_x, s_y):
 
 
 # few cases, because compiling the derivatives takes a second each
-@pytest.mark.parametrize(("base", "box"), [*((base, BOX) for base in KERNELS), (KERNELS[1], NO_BOX)])
+@pytest.mark.parametrize(("base", "box"), [(KERNELS[1], BOX), (KERNELS[2], BOX), (KERNELS[1], NO_BOX)])
 def test_stein_kernel_matches_its_definition(base, box):
     rng = np.random.default_rng(2)
     points, scores = rng.uniform([0.1, -0.9], [3.0, 1.9], (3, 2)), rng.standard_normal((3, 2))

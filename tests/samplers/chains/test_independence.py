@@ -77,8 +77,9 @@ def test_blocks_change_nothing(run, monkeypatch):
     monkeypatch.setattr(draws, "_FIRST_CAPACITY", 1)
     found = run(chains=6, seed=2)
     for chain, seed in enumerate(wanted.seeds):
-        assert_same(run(seed=[seed]), found, chain)
-        assert_same(run(seed=[seed]), wanted, chain)
+        alone = run(seed=[seed])
+        assert_same(alone, found, chain)
+        assert_same(alone, wanted, chain)
 
 
 def test_copies_of_the_data_serve_any_number_of_chains(monkeypatch):

@@ -48,7 +48,8 @@ def test_score_reads_written_draws(steinkit, name, ending):
     assert sample.cost is not None
     assert sample.chain.tolist() == [0] * 30 + [1] * 30
     assert (sample.weights is not None) == (name == "sgld")
-    scored = steinkit("score", f"draws.{ending}", "--target", "mixture-posterior", "--reference", "0", "--json")
+    arguments = ("--target", "mixture-posterior", "--measure", "ksd", "--reference", "0", "--no-verdict", "--json")
+    scored = steinkit("score", f"draws.{ending}", *arguments)
     assert scored.document["sample"]["draws"] == 60
     assert scored.document["results"][0]["lower"] > 0.0
 

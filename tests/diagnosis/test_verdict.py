@@ -247,7 +247,7 @@ def test_constant_coordinate_is_rejected():
             measure(x, scores=-x)
 
 
-@pytest.mark.parametrize("lengths", [[1, 300], [300, 1], [3, 300], [2, 300, 3], [1] * 300, [3] * 100])
+@pytest.mark.parametrize("lengths", [[1, 300, 1], [2, 300, 3], [1] * 300, [3] * 100])
 def test_chains_may_have_any_length(lengths):
     x = normal(3, (sum(lengths), 2))
     sample = sk.Sample(x, scores=-x, chain=np.repeat(np.arange(len(lengths)), lengths))

@@ -34,7 +34,8 @@ def tuning(tmp_path_factory):
     file = tmp_path_factory.mktemp("tunings") / "steps & more.sqlite"
     posterior = sk.targets.LogisticRegression.nodal()
     steps, options = [1e-5, 1e-2, 3e-2, 1.0], {"batch_size": 10, "draws": 1000, "thin": 20}
-    return file, sk.tune(posterior, "sgld", grid={"step_size": steps}, options=options, cost=0.5, seeds=1, file=file)
+    given = {"options": options, "cost": 0.5, "seeds": 1, "measures": ("moments",)}
+    return file, sk.tune(posterior, "sgld", grid={"step_size": steps}, file=file, **given)
 
 
 @pytest.fixture(scope="session")
@@ -55,8 +56,8 @@ def curves(target):
     found = []
     for seed in (1, 5):
         rng = np.random.default_rng(seed)
-        samples = [Sample(rng.standard_normal((100, 2))) for _ in range(3)]
-        found.append(curve(samples, target, n=[10, 20, 40, 70, 100], tolerance=1e-2))
+        samples = [Sample(rng.standard_normal((40, 2))) for _ in range(3)]
+        found.append(curve(samples, target, n=[10, 20, 40], tolerance=1e-2))
     return found
 
 

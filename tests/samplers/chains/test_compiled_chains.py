@@ -103,7 +103,7 @@ def both(request, monkeypatch):
 
 
 def test_chains_are_those_of_the_vectorised_path(both):
-    assert_same_chains(*both(draws=150, chains=3, seed=8))
+    assert_same_chains(*both(draws=80, chains=3, seed=8))
 
 
 def test_burn_in_thinning_and_budget(both):

@@ -84,8 +84,8 @@ def test_an_interrupted_run_resumes_without_losing_a_finished_cell(found, tmp_pa
         tuned(file=file)
     monkeypatch.undo()
     with Store(file, writing=False) as store:
+        assert len(store.cells) == 13
         before = {name: cell for name, cell in store.cells.items() if not cell.reason}
-    assert len(before) >= 9
     again = tuned(file=file)
     assert without_times(again)["rungs"] == without_times(found)["rungs"]
     assert again.verdict.p == found.verdict.p

@@ -2,8 +2,8 @@
 
 Each script of a package defines the same models, samples from them, and converts the model and the draws in one line.
 The verdict must accept these draws. It must reject draws that were sampled with a different prior for tau,
-HalfNormal(1) instead of HalfCauchy(5). With ``--small``, each script uses fewer draws and only one or two models,
-because compilation and long chains take most of the time.
+HalfNormal(1) instead of HalfCauchy(5). With ``--small``, each script uses fewer draws and only one or two models, and
+most scripts use only exact draws, because compilation and long chains take most of the time.
 """
 
 from __future__ import annotations

@@ -113,6 +113,8 @@ def main():
     a, b = sample.points.T
     by_hand = {"a": 12.0 / a - 8.0 / (1.0 - a - b), "b": 30.0 / b - 8.0 / (1.0 - a - b)}
     table.agree("shares on a simplex", target.score(sample.points), by_hand, ("a", "b"))
+    narrow = np.random.default_rng(1).dirichlet([26.0, 62.0, 18.0], 2000)  # twice the parameters of the posterior
+    table.judge("shares on a simplex", target, sk.Sample(narrow[:, :2], names=["a", "b"]), right=False)
     table.close()
 
 

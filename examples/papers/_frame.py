@@ -357,7 +357,7 @@ def _loaded(script: str) -> ModuleType:
 
 
 def _described(function: Callable[..., Any], code: str, cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what identifies a cell: the function, the hash of its code, the arguments, and steinkit's version."""
+    """Return the identity of a cell: the function, the hash of its code, the arguments, and steinkit's version."""
     arguments = {name: recordable(value, f"{name} of a cell") for name, value in cell.items()}
     return {"function": function.__name__, "code": code, "arguments": arguments, "version": sk.__version__}
 
